@@ -3,22 +3,14 @@ import FoundationNetworking
 import Synchronization
 
 /// The attempt loop of one operation, outside of all interceptors; nothing else sends requests.
-struct AttemptLoop: Sendable {
+final class AttemptLoop: Sendable {
     private let settings: Settings
+    let resource: Resource
+    private let delivery: Delivery
     /// The observers of the client and of the request.
     let observers: [any ClientObserver]
-    var requestOptions: RequestOptions
-    let traits: RequestTraits
-    var errorDecoding: ErrorDecoding?
     /// The background operations of the client; `nil` within one of them.
-    var renewals: Renewals?
-    /// A Boolean value that indicates whether an accepted response's body is streamed.
-    var isStreamed = false
-    /// A Boolean value that indicates whether a streamed body may last forever, so that the
-    /// deadline applies until the header arrives, and the client's maximum size doesn't apply.
-    var isEndless = false
-    /// Receives the body of an accepted response; an error fails the attempt.
-    var receiver: (@Sendable (HTTPResponse) async throws -> Void)?
+    let renewals: Renewals?
 
     /// The settings that most operations of a client share.
     final class Settings: Sendable {
@@ -33,30 +25,61 @@ struct AttemptLoop: Sendable {
         }
     }
 
+    /// The form in which the caller gets the body of an accepted response.
+    enum Delivery: Sendable {
+        case collected
+        case streamed
+        /// A stream that may last forever, so that the deadline applies until the header arrives,
+        /// and the client's maximum size doesn't apply.
+        case endless
+        /// The closure receives the body; an error fails the attempt.
+        case received(@Sendable (HTTPResponse) async throws -> Void)
+    }
+
     var transport: any HTTPTransport { settings.transport }
     var options: NetworkClient.Options { settings.options }
     var chain: InterceptorChain { settings.chain }
+    var traits: RequestTraits { resource.traits }
 
-    /// Creates a loop with the client's interceptors, or with others.
+    /// Creates the loop for a resource.
+    ///
+    /// Without a chain, the client's interceptors come first, without authenticators if the
+    /// resource doesn't require authentication.
     init(
         client: NetworkClient,
+        resource: Resource,
         chain: InterceptorChain? = nil,
-        options requestOptions: RequestOptions = RequestOptions(),
-        traits: RequestTraits = RequestTraits(),
-        errorDecoding: ErrorDecoding? = nil
+        delivery: Delivery = .collected
     ) {
-        renewals = client.renewals
+        let shared = client.settings
         var chain = chain
-        let compression = requestOptions.requestCompression ?? client.options.requestCompression
+        if chain == nil, !resource.requiresAuthentication || !resource.interceptors.isEmpty {
+            chain = resource.requiresAuthentication ? shared.chain : shared.chain.withoutAuthenticators
+            chain?.add(resource.interceptors)
+        }
+        let compression = resource.options.requestCompression ?? shared.options.requestCompression
         if let size = compression.minimumSize {
-            chain = chain ?? client.settings.chain
+            chain = chain ?? shared.chain
             chain?.prepend(BodyCompression(minimumSize: size, refusals: client.compressionRefusals))
         }
-        settings = chain.map { Settings(client.transport, client.options, $0) } ?? client.settings
-        observers = client.options.observers.merging(requestOptions.additionalObservers)
-        self.requestOptions = requestOptions
-        self.traits = traits
-        self.errorDecoding = errorDecoding
+        settings = chain.map { Settings(shared.transport, shared.options, $0) } ?? shared
+        observers = shared.options.observers.merging(resource.options.additionalObservers)
+        resource.interceptors.report(to: observers)
+        renewals = client.renewals
+        self.resource = resource
+        self.delivery = delivery
+    }
+
+    /// Creates the loop of a background operation, whose errors are dropped.
+    init(renewing loop: AttemptLoop) {
+        var resource = loop.resource
+        resource.options.observer = nil
+        resource.errorDecoding = nil
+        self.resource = resource
+        settings = loop.settings
+        delivery = loop.delivery
+        observers = loop.observers
+        renewals = nil
     }
 
     /// Makes attempts until one succeeds or the operation fails.
@@ -98,7 +121,7 @@ struct AttemptLoop: Sendable {
 
     var timeout: Duration? {
         // At most ten years: adding more to a clock's instant traps.
-        (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
+        (resource.options.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
     // MARK: One pass through the chain
@@ -114,7 +137,7 @@ struct AttemptLoop: Sendable {
             if let defect = chain.defect { throw defect }
             try Task.checkCancellation()
             base = try await makeBase()
-            if let body = requestOptions.body { base.body = body }
+            if let body = resource.options.body { base.body = body }
             operation.setBase(base)
             answer = try await Next(operation: operation, index: 0)(base)
         } catch {
@@ -128,8 +151,8 @@ struct AttemptLoop: Sendable {
                 try await collectFailure(&answer, operation.deadline)
                 if let error = operation.error(for: answer, to: base) { throw error }
             }
-            try await receiver?(answer)
-            return answer
+            if case .received(let receive) = delivery { try await receive(answer) }
+            return consume answer
         } catch {
             throw failure(error, answer, operation)
         }
@@ -184,10 +207,10 @@ struct AttemptLoop: Sendable {
         }
         var limits = HTTPTransportLimits(
             maximumBodySize: maximumBodySize,
-            firstByteTimeout: requestOptions.firstByteTimeout,
-            idleTimeout: requestOptions.idleTimeout,
-            maximumDownloadRate: requestOptions.maximumDownloadRate,
-            maximumUploadRate: requestOptions.maximumUploadRate
+            firstByteTimeout: resource.options.firstByteTimeout,
+            idleTimeout: resource.options.idleTimeout,
+            maximumDownloadRate: resource.options.maximumDownloadRate,
+            maximumUploadRate: resource.options.maximumUploadRate
         )
         limits.streamsBody = streamsBody
         limits.cutsRedirects = !streamsBody && !redirects.isNever
@@ -228,14 +251,18 @@ struct AttemptLoop: Sendable {
     }
 
     /// A Boolean value that indicates whether interceptors don't see the response's body.
-    var streamsBody: Bool { isStreamed || receiver != nil }
-    var redirects: RedirectPolicy { requestOptions.redirects ?? options.redirects }
+    var streamsBody: Bool { if case .collected = delivery { false } else { true } }
+    private var isEndless: Bool { if case .endless = delivery { true } else { false } }
+    var redirects: RedirectPolicy { resource.options.redirects ?? options.redirects }
     var maximumBodySize: Int {
-        requestOptions.maximumBodySize ?? (isEndless ? .max : options.maximumBodySize)
+        resource.options.maximumBodySize ?? (isEndless ? .max : options.maximumBodySize)
     }
     /// The limit for rejected responses, whose bodies are always kept in memory.
     private var maximumFailureSize: Int {
-        receiver == nil && !isEndless ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
+        switch delivery {
+        case .collected, .streamed: maximumBodySize
+        case .endless, .received: min(maximumBodySize, options.maximumBodySize)
+        }
     }
 
     // MARK: Between two passes

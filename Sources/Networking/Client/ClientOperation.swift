@@ -109,7 +109,7 @@ final class ClientOperation: Sendable {
     /// Sends a request that has passed all interceptors.
     func send(_ request: HTTPRequest) async throws -> HTTPResponse {
         var request = request
-        if let observer = loop.requestOptions.observer { request.observer = observer }
+        if let observer = loop.resource.options.observer { request.observer = observer }
         let (isAllowed, openBody) = state.withLock { [request] state in
             let isAllowed = state.sendsInPass < Self.maximumSends && (state.sends == 0 || request.body.isReplayable)
             (state.isUnmade, state.isEnded, state.endReason) = (!isAllowed, false, nil)
@@ -207,7 +207,7 @@ final class ClientOperation: Sendable {
         guard !loop.traits.acceptedStatuses.contains(response.status) else { return nil }
         let known = state.withLock { $0.decoded?.count == $0.sends ? $0.decoded?.error : nil }
         if let known, known.errorCode == response.status, known.response == response.body { return known }
-        let decoding = loop.errorDecoding ?? loop.options.errorDecoding
+        let decoding = loop.resource.errorDecoding ?? loop.options.errorDecoding
         let error = ServerError(response, to: request, traits: loop.traits, decoding: decoding)
         state.withLock { $0.decoded = ($0.sends, error) }
         return error
@@ -223,20 +223,14 @@ final class ClientOperation: Sendable {
     /// The background operation runs all interceptors and doesn't retain the client.
     func renew(_ name: String) {
         guard let renewals = loop.renewals, let base = state.withLock(\.base), base.body.isReplayable else { return }
-        var loop = loop
-        loop.renewals = nil
-        loop.requestOptions.observer = nil
-        // The error is dropped, so a resource's decoding isn't needed.
-        loop.errorDecoding = nil
-        renewals.start(name) { [loop] in _ = try await loop.run { base } }
+        renewals.start(name) { [loop] in _ = try await AttemptLoop(renewing: loop).run { base } }
     }
 
     /// The lowercase names of the fields that may contain a credential.
     ///
     /// A DPoP proof differs in each request. It belongs to the access token in `Authorization`.
     var credentialFields: Set<String> {
-        let policy = loop.requestOptions.redirects ?? loop.options.redirects
-        let names = loop.chain.credentialFields.union(policy.sensitiveHeaders).map { $0.lowercased() }
+        let names = loop.chain.credentialFields.union(loop.redirects.sensitiveHeaders).map { $0.lowercased() }
         return Set(names + ["authorization", "cookie"]).subtracting(["dpop"])
     }
 

@@ -24,13 +24,11 @@ extension HTTPRequest {
                 "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
             )
         }
-        self.init(
-            method: method,
-            url: url,
-            headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:]),
-            body: request.httpBody.map(HTTPBody.data) ?? .none,
-            timeout: Duration(attemptTimeout: request.timeoutInterval)
-        )
+        self.method = method
+        self.url = url
+        headers = HTTPHeaders(request.allHTTPHeaderFields ?? [:])
+        body = request.httpBody.map(HTTPBody.data) ?? .none
+        timeout = Duration(attemptTimeout: request.timeoutInterval)
         cachePolicy = request.cachePolicy
     }
 

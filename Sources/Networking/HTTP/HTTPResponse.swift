@@ -56,15 +56,13 @@ public struct HTTPResponse: Sendable {
     }
 
     init(_ response: HTTPTransportResponse, from url: URL, redirects: [RedirectHop] = []) {
-        self.init(
-            url: url,
-            status: response.status,
-            version: response.version,
-            headers: response.headers,
-            body: response.body,
-            trailers: response.trailers,
-            redirects: redirects
-        )
+        self.url = url
+        status = response.status
+        version = response.version
+        headers = response.headers
+        body = response.body
+        trailers = response.trailers
+        self.redirects = redirects
         unread = response.stream
         isDecoded = response.isDecoded
     }

@@ -66,10 +66,12 @@ struct RedirectFollower {
 
     /// Sends one request that has passed all interceptors.
     func sendOnce(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
+        let transport = operation.loop.transport
+        guard metrics != nil || request.hasDigest else { return try await transport.send(request, limits: limits) }
         var request = request
-        if request.hasDigest { try await request.enforceDigests() }
+        try await request.enforceDigests()
         metrics?.observe(&request)
-        return try await operation.loop.transport.send(request, limits: limits)
+        return try await transport.send(request, limits: limits)
     }
 }
 

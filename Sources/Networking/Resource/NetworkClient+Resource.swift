@@ -16,8 +16,8 @@ extension NetworkClient {
         for source: some RequestConvertible,
         options: RequestOptions? = nil
     ) async throws -> HTTPResponse {
-        let resource = source.makeResource().with(options)
-        return try await AttemptLoop(client: self, resource: resource).run(resource.makeBase)
+        let loop = AttemptLoop(client: self, resource: source.makeResource().with(options))
+        return try await loop.run(loop.resource.makeBase)
     }
 
     /// Sends a request and returns the response once its header arrives, before its body.
@@ -43,10 +43,8 @@ extension NetworkClient {
         _ source: some RequestConvertible,
         options: RequestOptions? = nil
     ) async throws -> HTTPResponse {
-        let resource = source.makeResource().with(options)
-        var loop = AttemptLoop(client: self, resource: resource)
-        loop.isStreamed = true
-        return try await loop.run(resource.makeBase)
+        let loop = AttemptLoop(client: self, resource: source.makeResource().with(options), delivery: .streamed)
+        return try await loop.run(loop.resource.makeBase)
     }
 
     // MARK: Models
@@ -104,27 +102,6 @@ extension Resource {
     consuming func with(_ options: RequestOptions?) -> Self {
         if let options { self.options = options }
         return self
-    }
-}
-
-extension AttemptLoop {
-    /// Creates the loop for a resource: the client's interceptors come first, without
-    /// authenticators if the resource doesn't require authentication.
-    init(client: NetworkClient, resource: Resource) {
-        var chain: InterceptorChain?
-        if !resource.requiresAuthentication || !resource.interceptors.isEmpty {
-            let all = client.settings.chain
-            chain = resource.requiresAuthentication ? all : all.withoutAuthenticators
-            chain?.add(resource.interceptors)
-        }
-        self.init(
-            client: client,
-            chain: chain,
-            options: resource.options,
-            traits: resource.traits,
-            errorDecoding: resource.errorDecoding
-        )
-        resource.interceptors.report(to: observers)
     }
 }
 

@@ -36,7 +36,7 @@ struct EventStreamConnector {
             request = last ?? request
             isReplayable = (options.request.body ?? last?.body)?.isReplayable ?? true
         }
-        let loop = AttemptLoop(endless: resource, client: client)
+        let loop = AttemptLoop(client: client, resource: resource, delivery: .endless)
         return try await loop.run {
             var base = try await resource.makeBase()
             base.headers.setDefault("Accept", "text/event-stream")
@@ -73,14 +73,5 @@ struct EventStreamConnector {
         )
         if case .none = action { return action }
         return isReplayable ? action : .noRetry(.bodyNotReplayable)
-    }
-}
-
-extension AttemptLoop {
-    /// Creates the loop for a response that may never end.
-    init(endless resource: Resource, client: NetworkClient) {
-        self.init(client: client, resource: resource)
-        isStreamed = true
-        isEndless = true
     }
 }

@@ -79,7 +79,8 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
             case .body(let body): reader = BodyReader(body)
             case .resource(let resource, let client):
                 let accept = splitter.framing.accept
-                let response = try await AttemptLoop(endless: resource, client: client).run {
+                let loop = AttemptLoop(client: client, resource: resource, delivery: .endless)
+                let response = try await loop.run {
                     var base = try await resource.makeBase()
                     base.headers.setDefault("Accept", accept)
                     return base

@@ -45,6 +45,7 @@ extension NetworkClient {
             },
             credentialFields: ["Authorization"]
         )
-        return try await AttemptLoop(client: self, chain: chain).run { try HTTPRequest(request) }.body
+        let loop = AttemptLoop(client: self, resource: request.makeResource(), chain: chain)
+        return try await loop.run(loop.resource.makeBase).body
     }
 }

@@ -27,8 +27,9 @@ struct ServiceTokenSession: AuthenticationSession {
                     let requested = client.options.timeSource.now()
                     // A redirect would send the subject token in the body to another server.
                     let options = RequestOptions(redirects: .never)
-                    let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
-                    let response = try await loop.run { try HTTPRequest(exchange.request(subjectToken: subjectToken)) }
+                    let resource = exchange.request(subjectToken: subjectToken).makeResource().with(options)
+                    let loop = AttemptLoop(client: client, resource: resource, chain: InterceptorChain())
+                    let response = try await loop.run(loop.resource.makeBase)
                     return try ServiceToken(decoding: response.body, requested: requested)
                 }
             }

@@ -130,8 +130,11 @@ struct DownloadRun: Sendable {
         var resource = resource
         resource.options = options.request.forTransfer(maximumBodySize: Int.max)
         resource.interceptors.append(exchange)
-        var loop = AttemptLoop(client: client, resource: resource)
-        loop.receiver = { response in try await exchange.receive(response) }
+        let loop = AttemptLoop(
+            client: client,
+            resource: resource,
+            delivery: .received { try await exchange.receive($0) }
+        )
         var response = try await loop.run { try await exchange.request() }
         response.trailers = exchange.trailers
         return response
