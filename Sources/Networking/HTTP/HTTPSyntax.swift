@@ -43,7 +43,9 @@ package enum HTTPSyntax {
     /// Not generic, because generics aren't specialized across modules, and every token is checked.
     package static func isToken68(_ text: Substring) -> Bool {
         var (isEmpty, isPadded) = (true, false)
-        for byte in text.utf8 {
+        let bytes = text.utf8.span
+        for index in bytes.indices {
+            let byte = bytes[index]
             if byte == UInt8(ascii: "=") {
                 isPadded = true
             } else {
