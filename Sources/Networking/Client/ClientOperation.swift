@@ -223,7 +223,9 @@ final class ClientOperation: Sendable {
     /// The background operation runs all interceptors and doesn't retain the client.
     func renew(_ name: String) {
         guard let renewals = loop.renewals, let base = state.withLock(\.base), base.body.isReplayable else { return }
-        renewals.start(name) { [loop] in _ = try await AttemptLoop(renewing: loop).run { base } }
+        // The task must not keep the client's renewals, whose end cancels it.
+        let loop = AttemptLoop(renewing: loop)
+        renewals.start(name) { _ = try await loop.run { base } }
     }
 
     /// The lowercase names of the fields that may contain a credential.

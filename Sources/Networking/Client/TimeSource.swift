@@ -27,8 +27,8 @@ public struct TimeSource: Sendable {
         self.sleep = sleep
     }
 
-    /// Returns the monotonic time.
-    var moment: Moment { Moment(now()) }
+    /// The monotonic time.
+    package var moment: Moment { Moment(now()) }
 
     /// The system's clocks.
     public static let system = TimeSource(

@@ -31,7 +31,7 @@ struct OAuth2Session: AuthenticationSession {
     private let owner: OAuth2Authenticator
     private var credential: Credential?
     /// The time when the attempt was sent, or an earlier one.
-    private var sent: ContinuousClock.Instant?
+    private var sent: Moment?
 
     init(_ owner: OAuth2Authenticator) { self.owner = owner }
 
@@ -39,7 +39,7 @@ struct OAuth2Session: AuthenticationSession {
     /// request.
     init(_ owner: OAuth2Authenticator, resuming request: HTTPRequest, sent: ContinuousClock.Instant?) {
         self.owner = owner
-        self.sent = sent
+        self.sent = sent.map { Moment($0) }
         guard let parts = request.headers["Authorization"]?.split(separator: " ", maxSplits: 1), parts.count == 2 else {
             return
         }
@@ -108,7 +108,7 @@ struct OAuth2Session: AuthenticationSession {
         }
         request.headers["Authorization"] = token.value.expose { "DPoP \($0)" }
         credential = Credential(source: source, token: token.value, isDPoP: true, proof: proof)
-        sent = owner.timing.timeSource.now()
+        sent = owner.timing.timeSource.moment
     }
 
     /// Returns the source for an attempt: a wider grant's if the resource demanded one, or the
@@ -142,7 +142,7 @@ struct OAuth2Session: AuthenticationSession {
         // The target of a redirect never had the token, so its response says nothing about it.
         guard let origin = HTTPOrigin(request.url), HTTPOrigin(response.url) == origin else { return .none }
         if request.headers["DPoP"] != nil {
-            let age = sent.map { owner.timing.timeSource.now() - $0 }
+            let age = sent.map { owner.timing.timeSource.moment - $0 }
             owner.hints.note(response.headers, from: response.url, age: age)
         }
         guard isRejected else { return .none }
