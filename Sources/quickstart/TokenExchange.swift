@@ -20,18 +20,17 @@ struct TokenExchange: Example {
             )
             routes.on(.get, "/address", authorization.protecting(scope: "address.read") { _ in .text("1 Quay Street") })
         }
-        let session = UserSession(
-            tokens: CachedTokenSource(
-                GrantTokenSource(
-                    client: OAuth2Client(
-                        server: authorization.metadata,
-                        clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret"))
-                    ),
-                    grant: ClientCredentialsGrant()
-                )
+        let user = CachedTokenSource(
+            GrantTokenSource(
+                client: OAuth2Client(
+                    server: authorization.metadata,
+                    clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret"))
+                ),
+                grant: ClientCredentialsGrant()
             )
         )
-        let client = NetworkClient(options: .init(authenticationProvider: session))
+        let provider = TokenExchangeProvider { try await user.token().value }
+        let client = NetworkClient(options: .init(authenticationProvider: provider))
         func call(_ path: String, scope: String) async throws -> String {
             let answer = try await client.makeAuthorizedRequest(
                 exchangeRequest: URLRequest(url: authorization.metadata.tokenEndpoint),
@@ -59,14 +58,5 @@ struct TokenExchange: Example {
 
         await api.stop()
         await authorization.stop()
-    }
-}
-
-/// The signed-in user, as seen by the client.
-struct UserSession: AuthenticationProvider {
-    let tokens: CachedTokenSource
-
-    var bearerToken: String {
-        get async throws { try await tokens.token(for: TokenRequirements()).value.expose { $0 } }
     }
 }

@@ -36,9 +36,9 @@ extension NetworkClient {
         public var requestCompression: RequestCompression
         /// The observers of the client, for logs, metrics and traces; none by default.
         public var observers: [any ClientObserver]
-        /// The source of the token that
-        /// ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges; the
-        /// default is `nil`.
+        /// The provider of tokens for
+        /// ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)``; the default is
+        /// `nil`.
         public var authenticationProvider: (any AuthenticationProvider)?
 
         /// Creates options.
@@ -55,8 +55,8 @@ extension NetworkClient {
         ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
         ///   - requestCompression: The compression of request bodies. The default is `.none`.
         ///   - observers: The observers of the client. The default is empty.
-        ///   - authenticationProvider: The source of the token that
-        ///     ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
+        ///   - authenticationProvider: The provider of tokens for
+        ///     ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)``.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,

@@ -24,7 +24,6 @@ public final class NetworkClient: Sendable {
     public let interceptors: [any Interceptor]
 
     let settings: AttemptLoop.Settings
-    let serviceTokens: ServiceTokenCache
     let transferQueue: TransferQueue
     let compressionRefusals = CompressionRefusals()
     let renewals = Renewals()
@@ -49,9 +48,6 @@ public final class NetworkClient: Sendable {
         self.options = options
         settings = AttemptLoop.Settings(transport, options, InterceptorChain(interceptors))
         transferQueue = TransferQueue(limit: options.maximumTransfers)
-        var policy = ServiceTokenCache.Policy(timeout: options.timeout ?? .seconds(60))
-        policy.lifetime = { [timeSource = options.timeSource] in $0.expiry - timeSource.now() }
-        serviceTokens = ServiceTokenCache(timeSource: options.timeSource, policy: policy)
         interceptors.report(to: options.observers)
     }
 

@@ -90,8 +90,6 @@ extension NetworkError {
         case bodyTooLarge
         /// The client has no ``AuthenticationProvider`` for an authorized request.
         case authenticationProviderNotPresent
-        /// The token-exchange endpoint's 2xx response isn't a token response.
-        case unableToDecodeServiceTokenResponse
         /// The transport isn't usable in this process; for example, libcurl is missing or too old.
         case transportUnavailable
         /// The client or transport was closed.
@@ -145,7 +143,6 @@ extension NetworkError {
             case .invalidResponse, .rangeMismatch: -1011
             case .bodyTooLarge: -1103
             case .authenticationProviderNotPresent: -1013
-            case .unableToDecodeServiceTokenResponse: -1016
             case .closed: -998
             case .proxyAuthenticationRequired: 306
             case .tooManyRedirects: -1007

@@ -46,7 +46,7 @@ public protocol URLRequestAuthenticator: Interceptor {
     ///   - request: The request without this authenticator's credential.
     ///   - context: The context of the operation, whose deadline limits the wait for a credential.
     /// - Returns: The request, changed in its ``credentialFields`` only. With another URL, method,
-    ///   body or header field, nothing is sent.
+    ///   timeout, body or header field, nothing is sent.
     /// - Throws: Any error. Nothing is sent.
     func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest
 
@@ -163,12 +163,13 @@ private struct URLRequestSession: AuthenticationSession {
     /// Throws an error for changes that would be lost, or sent to the target of a redirect.
     private func check(_ authenticated: URLRequest, _ plain: URLRequest) throws {
         guard authenticated.url == plain.url, authenticated.httpMethod == plain.httpMethod,
-            authenticated.httpBody == plain.httpBody
+            authenticated.httpBody == plain.httpBody, authenticated.httpBodyStream == nil,
+            authenticated.timeoutInterval == plain.timeoutInterval
         else {
             throw NetworkError(
                 .requestNotMade,
                 "an authenticator may set header fields only, and \(type(of: authenticator)) changed the URL, the "
-                    + "method or the body; use a RequestInterceptor"
+                    + "method, the timeout or the body; use a RequestInterceptor"
             )
         }
         let (before, after) = (plain.allHTTPHeaderFields ?? [:], authenticated.allHTTPHeaderFields ?? [:])

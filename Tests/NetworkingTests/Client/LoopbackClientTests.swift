@@ -119,50 +119,6 @@ struct LoopbackClientTests {
             }
         }
     }
-
-    @Test("Exchanges tokens on real sockets with a server that verifies them")
-    func tokenExchange() async throws {
-        struct Provider: AuthenticationProvider {
-            let bearerToken: String
-        }
-        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "app", secret: "s")])
-        let subject = try await subjectToken(from: authorization)
-        try await withLoopbackServer { api async throws in
-            api.on(.get, "/things", authorization.protecting { _ in .text("ok") })
-            let client = NetworkClient(options: .init(authenticationProvider: Provider(bearerToken: subject)))
-            for _ in 1...2 {
-                let data = try await client.makeAuthorizedRequest(
-                    exchangeRequest: URLRequest(url: authorization.server.url(for: "/token")),
-                    scope: "things.read",
-                    request: request(api)
-                )
-                #expect(data == Data("ok".utf8))
-            }
-            #expect(authorization.tokenRequestCount == 2)
-            // The server rejects the cached token, and the client exchanges the valid subject token
-            // again.
-            let kept = try #require(api.requests.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
-            authorization.revoke(String(kept))
-            _ = try await client.makeAuthorizedRequest(
-                exchangeRequest: URLRequest(url: authorization.server.url(for: "/token")),
-                scope: "things.read",
-                request: request(api)
-            )
-            #expect(authorization.tokenRequestCount == 3)
-        }
-        await authorization.stop()
-    }
-
-    private func subjectToken(from authorization: MockAuthorizationServer) async throws -> String {
-        var request = URLRequest(url: authorization.server.url(for: "/token"))
-        request.httpMethod = "POST"
-        request.httpBody = Data("grant_type=client_credentials".utf8)
-        request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
-        request.setValue("Basic \(Data("app:s".utf8).base64EncodedString())", forHTTPHeaderField: "Authorization")
-        let answer = try await NetworkClient().makeRequest(request)
-        let object = try JSONSerialization.jsonObject(with: answer) as? [String: Any]
-        return try #require(object?["access_token"] as? String)
-    }
 }
 
 @Suite("NetworkClient with MockURLProtocol", .limitedConcurrency, .tags(.concurrency))
