@@ -146,6 +146,16 @@ struct SecrecyTests {
         let files = try FileTokenStore(directory: directory, encryptionKey: Secret(octets.base64EncodedString()))
         let exchange = TokenExchangeGrant(subject: cached, identifier: "ada")
         _ = try await exchange.parameters(at: Date())
+        let exchanged = #"{"access_token":"\#(secret)","token_type":"Bearer","expires_in":300}"#
+        let provider = TokenExchangeProvider(client: NetworkClient(transport: MockTransport(.json(exchanged)))) {
+            [secret] in Secret(secret)
+        }
+        _ = try await provider.bearerToken(
+            exchanging: URLRequest(url: OAuth2Fixture.server.tokenEndpoint),
+            scope: "a",
+            rejected: nil,
+            until: nil
+        )
         let oauth = OAuth2Client(server: EndpointFixture.server, clientAuthentication: basic)
         let introspected = try await EndpointFixture(.json(#"{"active":true}"#)).oauth.introspect(Secret(secret))
         let server = EndpointFixture(.json(#"{"sub":"ada"}"#))
@@ -169,7 +179,7 @@ struct SecrecyTests {
             authenticator.counters, OAuth2Event.signedOut,
             KeySetEvent.refreshFailed(host: nil, .serverTransient, status: 503),
             error, error.code, ResourceDemand(scope: ["a"]), grant,
-            ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, granted,
+            ClientCredentialsGrant(scope: "a"), exchange, provider, fixed, cached, granted,
             FallbackTokenSource(fixed), LimitedTokenSource(fixed),
             PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },
             TokenRequirements.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,

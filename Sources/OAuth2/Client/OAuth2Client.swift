@@ -110,7 +110,7 @@ public struct OAuth2Client: Sendable {
     /// The issuer identifier of the server.
     package var issuer: String { location.issuer }
 
-    /// Returns the client with a journal of its own, for an authenticator that counts.
+    /// Returns the client with another journal, for an authenticator that counts.
     func recording(in journal: TokenJournal) -> OAuth2Client {
         var client = self
         client.journal = journal
