@@ -1,3 +1,5 @@
+import Networking
+
 /// One of our cases, repeated for some seconds for a profiler.
 struct ProfileSuite {
     private let arguments: Arguments
@@ -44,11 +46,11 @@ struct ProfileSuite {
         let side: HTTPSide
         switch only {
         case "http transport": side = try .transport(server.plain)
-        case "http fields": side = try .transport(server.plain, headers: HTTPSide.clientFields)
+        case "http fields": side = try .transport(server.plain, headers: HTTPSide.clientFields(.short))
         case "http TLS": side = try .transport(server.secure)
         case "http client": side = try .client(server.plain)
-        case "http AHC": side = .asyncHTTPClient(server.plain, connections: 64)
-        default: side = .urlSession(server.plain)
+        case "http AHC": side = .asyncHTTPClient(server.plain, [:], connections: 64)
+        default: side = .urlSession(server.plain, [:])
         }
         let figures = try await side.run(tasks: 32, nanoseconds: UInt64(arguments.seconds) * 1_000_000_000)
         print("\(only): \(Int(figures.perSecond)) per second, \(Int(figures.perProcessorSecond)) per CPU second")

@@ -21,7 +21,7 @@ struct ChainCase {
 
     private static var authenticated: [any Interceptor] {
         let origin = URL(string: "https://api.example.com") ?? URL(filePath: "/")
-        return [FixedToken.authenticator(origin), Retry.Policy.maxRetries(2)]
+        return [FixedToken.short.authenticator(origin), Retry.Policy.maxRetries(2)]
     }
 
     private init(name: String, interceptors: [any Interceptor], tasks: Int = 1) {

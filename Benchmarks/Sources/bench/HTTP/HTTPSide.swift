@@ -37,18 +37,20 @@ struct HTTPSide: Sendable {
         }
     }
 
-    /// The header fields that ``client(_:)`` sends.
-    static let clientFields: Networking.HTTPHeaders = [
-        "Authorization": FixedToken.credentials, "User-Agent": UserAgent().description,
-    ]
+    /// The header fields that ``client(_:_:)`` sends.
+    static func clientFields(_ token: FixedToken) -> Networking.HTTPHeaders {
+        ["Authorization": "Bearer \(token.text)", "User-Agent": UserAgent().description]
+    }
 
     /// Returns `NetworkClient` with an authenticator and a retry policy.
-    static func client(_ url: URL) throws -> Self {
+    static func client(_ url: URL, _ token: FixedToken = .short) throws -> Self {
         let transport = try CurlTransport()
-        let client = NetworkClient(transport: transport, interceptors: [FixedToken.authenticator(url), Retry.Policy.maxRetries(2)])
-        let request = URLRequest(url: url)
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [token.authenticator(url), Retry.Policy.maxRetries(2)]
+        )
         return Self(name: "client") {
-            let response = try await client.response(for: request)
+            let response = try await client.response(for: url)
             try check(response.status, response.body.count)
         } stop: {
             await transport.close()
@@ -59,15 +61,19 @@ struct HTTPSide: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL to request.
+    ///   - headers: The header fields.
     ///   - connections: The maximum number of connections. The default is `nil`, which means 8.
     /// - Returns: The side.
-    static func asyncHTTPClient(_ url: URL, connections: Int? = nil) -> Self {
+    static func asyncHTTPClient(_ url: URL, _ headers: Networking.HTTPHeaders, connections: Int? = nil) -> Self {
         var configuration = HTTPClient.Configuration()
         if let connections { configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections }
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let text = url.absoluteString
+        let fields = NIOHTTP1.HTTPHeaders(headers.map { ($0.name, $0.value) })
         return Self(name: "async-http-client") {
-            let response = try await client.execute(HTTPClientRequest(url: text), timeout: .seconds(60))
+            var request = HTTPClientRequest(url: text)
+            request.headers = fields
+            let response = try await client.execute(request, timeout: .seconds(60))
             let body = try await response.body.collect(upTo: 1 << 20)
             try check(Int(response.status.code), body.readableBytes)
         } stop: {
@@ -76,10 +82,11 @@ struct HTTPSide: Sendable {
     }
 
     /// Returns `URLSession`.
-    static func urlSession(_ url: URL) -> Self {
+    static func urlSession(_ url: URL, _ headers: Networking.HTTPHeaders) -> Self {
         let session = URLSession(configuration: .ephemeral)
+        let request = URLRequest(HTTPRequest(url: url, headers: headers))
         return Self(name: "URLSession") {
-            let (body, response) = try await session.data(from: url)
+            let (body, response) = try await session.data(for: request)
             try check((response as? HTTPURLResponse)?.statusCode ?? 0, body.count)
         } stop: {
             session.finishTasksAndInvalidate()
@@ -150,15 +157,19 @@ extension HTTPFigures {
     }
 }
 
-/// The authenticator that services use, with a token that doesn't expire.
-enum FixedToken {
-    private static let token = "2YotnFZFEjr1zCsicMWpAA"
-    static let credentials = "Bearer \(token)"
+/// A token that doesn't expire.
+struct FixedToken {
+    /// The token of RFC 6749's examples, with 22 bytes.
+    static let short = Self(text: "2YotnFZFEjr1zCsicMWpAA")
+    /// A token of 1,000 bytes, the size of a signed JWT.
+    static let long = Self(text: String(repeating: "2YotnFZFEjr1zCsicMWp", count: 50))
 
-    /// Returns an authenticator for an origin.
-    static func authenticator(_ origin: URL) -> OAuth2Authenticator {
+    let text: String
+
+    /// Returns the authenticator that services use, for an origin.
+    func authenticator(_ origin: URL) -> OAuth2Authenticator {
         OAuth2Authenticator(
-            source: StaticTokenSource(AccessToken(value: Secret(token), requested: .now)),
+            source: StaticTokenSource(AccessToken(value: Secret(text), requested: .now)),
             resources: [origin]
         )
     }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Small JSON responses over keep-alive connections: ours against async-http-client and URLSession.
+/// Small JSON responses over keep-alive connections: `NetworkClient` with a token and a retry policy
+/// against async-http-client and URLSession, and against its own transport.
 struct HTTPSuite {
     private let arguments: Arguments
 
@@ -29,9 +30,13 @@ struct HTTPSuite {
         for scheme in ["plain", "TLS"] {
             guard scheme == "plain" || PrivateTrust.file != nil else { continue }
             for tasks in [1, 32, 256] {
-                let name = "\(scheme) \(tasks) \(tasks == 1 ? "task" : "tasks")"
-                guard arguments.wants(name) else { continue }
-                report.add(try await measure(name, url: scheme == "plain" ? server.plain : server.secure, tasks: tasks))
+                for token in tasks == 32 ? [FixedToken.short, .long] : [.short] {
+                    let size = token.text == FixedToken.short.text ? "" : ", token of 1000 bytes"
+                    let name = "\(scheme) \(tasks) \(tasks == 1 ? "task" : "tasks")\(size)"
+                    guard arguments.wants(name) else { continue }
+                    let url = scheme == "plain" ? server.plain : server.secure
+                    report.add(try await measure(name, url: url, tasks: tasks, token))
+                }
             }
         }
     }
@@ -42,13 +47,13 @@ struct HTTPSuite {
     /// threads, so one instance isn't representative.
     private static let roundsPerClient = 3
 
-    private func measure(_ name: String, url: URL, tasks: Int) async throws -> HTTPComparison {
+    private func measure(_ name: String, url: URL, tasks: Int, _ token: FixedToken) async throws -> HTTPComparison {
         var turns: [[HTTPFigures]] = []
         var pairs: [HTTPLayer.Pair] = []
         for _ in 0..<max(1, arguments.rounds / Self.roundsPerClient) {
-            let rounds = try await compare(url: url, tasks: tasks)
+            let rounds = try await compare(url: url, tasks: tasks, token)
             turns = turns.isEmpty ? rounds : zip(turns, rounds).map { $0 + $1 }
-            pairs += try await compareLayer(url: url, tasks: tasks)
+            pairs += try await compareLayer(url: url, tasks: tasks, token)
         }
         return HTTPComparison(
             name: name,
@@ -60,14 +65,15 @@ struct HTTPSuite {
         )
     }
 
-    /// Measures new clients: ours, async-http-client with its defaults and with 64 connections,
-    /// URLSession.
-    private func compare(url: URL, tasks: Int) async throws -> [[HTTPFigures]] {
+    /// Measures new clients that send the same header fields: ours, async-http-client with its
+    /// defaults and with 64 connections, URLSession.
+    private func compare(url: URL, tasks: Int, _ token: FixedToken) async throws -> [[HTTPFigures]] {
+        let fields = HTTPSide.clientFields(token)
         let sides = [
-            try HTTPSide.transport(url),
-            HTTPSide.asyncHTTPClient(url),
-            HTTPSide.asyncHTTPClient(url, connections: 64),
-            HTTPSide.urlSession(url),
+            try HTTPSide.client(url, token),
+            HTTPSide.asyncHTTPClient(url, fields),
+            HTTPSide.asyncHTTPClient(url, fields, connections: 64),
+            HTTPSide.urlSession(url, fields),
         ]
         var turns: [[HTTPFigures]] = sides.map { _ in [] }
         for side in sides { _ = try await side.run(tasks: tasks, nanoseconds: 200_000_000) }
@@ -82,8 +88,10 @@ struct HTTPSuite {
 
     /// Measures NetworkClient and its transport in many short turns, each equally often first,
     /// because they differ little.
-    private func compareLayer(url: URL, tasks: Int) async throws -> [HTTPLayer.Pair] {
-        let (client, base) = (try HTTPSide.client(url), try HTTPSide.transport(url, headers: HTTPSide.clientFields))
+    private func compareLayer(url: URL, tasks: Int, _ token: FixedToken) async throws -> [HTTPLayer.Pair] {
+        let (client, base) = (
+            try HTTPSide.client(url, token), try HTTPSide.transport(url, headers: HTTPSide.clientFields(token))
+        )
         var pairs: [HTTPLayer.Pair] = []
         for side in [client, base] { _ = try await side.run(tasks: tasks, nanoseconds: 200_000_000) }
         for _ in 0..<2 * Self.roundsPerClient {
