@@ -1,7 +1,7 @@
 import Foundation
 
-/// Small JSON responses over keep-alive connections: `NetworkClient` with a token and a retry policy
-/// against async-http-client and URLSession, and against its own transport.
+/// Small JSON responses over keep-alive connections: `NetworkClient` with a token and a retry
+/// policy against async-http-client and URLSession, and against its own transport.
 struct HTTPSuite {
     private let arguments: Arguments
 
