@@ -26,10 +26,16 @@ struct DocumentationCoverageTests {
                 symbol.kind.identifier != "swift.extension" && [nil, product].contains(symbol.docComment?.module)
             }
             #expect(symbols.count > 10, "too few symbols for \(product)")
-            let incomplete = symbols.filter { $0.gaps(isRequirement: requirements.include($0)) != [] }
-            for symbol in incomplete {
-                Issue.record("\(symbol.place): \(symbol.gaps().formatted())")
-            }
+            let incomplete = symbols.map { symbol in
+                (
+                    symbol,
+                    symbol.gaps(
+                        isRequirement: requirements.include(symbol),
+                        properties: requirements.properties(besides: symbol)
+                    )
+                )
+            }.filter { !$1.isEmpty }
+            for (symbol, gaps) in incomplete { Issue.record("\(symbol.place): \(gaps.formatted())") }
             print(
                 "\(product): \(symbols.count) public symbols, \(symbols.count - incomplete.count) completely documented"
             )
@@ -59,6 +65,29 @@ struct DocumentationCoverageTests {
             #expect(symbol.gaps(isRequirement: requirements.include(symbol)).isEmpty == isIncluded)
         }
         #expect(key.symbol(comment: nil).gaps(isRequirement: true) == ["no documentation"])
+    }
+
+    @Test("An initializer needn't repeat the documented properties of its type")
+    func properties() {
+        let initializer = Declaration.initializer(["name", "key", "other"])
+        let (type, name, key) = ("Pair", "Pair.name", "Pair.key")
+        let requirements = Requirements([
+            SymbolGraph(
+                module: .init(name: "M"),
+                symbols: [
+                    Declaration.property(throws: false).symbol(comment: "The name.", identifier: name),
+                    Declaration.property(throws: false).symbol(comment: nil, identifier: key),
+                    initializer.symbol(comment: "Creates a pair.", identifier: "Pair.init"),
+                ],
+                relationships: [name, key, "Pair.init"].map { .init(kind: "memberOf", source: $0, target: type) }
+            )
+        ])
+        let symbol = initializer.symbol(comment: "Creates a pair.", identifier: "Pair.init")
+        // `pathComponents` of all symbols here end with “Example”.
+        #expect(requirements.properties(besides: symbol) == ["Example"])
+        #expect(symbol.gaps(properties: ["name"]) == ["no “- Parameter key:”", "no “- Parameter other:”"])
+        let function = Declaration.function(["name"], returns: "()", throws: false)
+        #expect(function.symbol(comment: "Sets it.").gaps(properties: ["name"]) == ["no “- Parameter name:”"])
     }
 
     /// Comments, declarations and the expected gaps.
@@ -96,6 +125,7 @@ struct DocumentationCoverageTests {
 
     private enum Declaration {
         case function([String], returns: String, throws: Bool)
+        case initializer([String])
         case property(throws: Bool)
         /// A property whose value is a closure that can throw.
         case closureProperty
@@ -115,6 +145,13 @@ struct DocumentationCoverageTests {
                 fragments = [("keyword", "func"), ("text", " f(g: () "), ("keyword", "throws"), ("text", " -> ()) ")]
                 if canThrow { fragments.append(("keyword", "throws")) }
                 fragments.append(("text", " -> \(returned)"))
+            case .initializer(let parameters):
+                kind = "swift.init"
+                signature = .init(
+                    parameters: parameters.map { .init(name: $0, internalName: nil) },
+                    returns: nil
+                )
+                fragments = [("keyword", "init"), ("text", "()")]
             case .property(let canThrow):
                 kind = "swift.property"
                 fragments = [("keyword", "var"), ("text", " name: String { "), ("keyword", "get"), ("text", " }")]

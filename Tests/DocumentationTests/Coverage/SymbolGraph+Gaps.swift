@@ -1,8 +1,10 @@
 extension SymbolGraph.Symbol {
     /// Returns the missing parts of the documentation. Empty if it's complete.
     ///
-    /// - Parameter isRequirement: Whether a protocol documents all but the summary.
-    func gaps(isRequirement: Bool = false) -> [String] {
+    /// - Parameters:
+    ///   - isRequirement: Whether a protocol documents all but the summary.
+    ///   - properties: The documented properties of the type. An initializer needn't repeat them.
+    func gaps(isRequirement: Bool = false, properties: Set<String> = []) -> [String] {
         guard let docComment else { return ["no documentation"] }
         let comment = DocumentationComment(lines: docComment.lines.map(\.text))
         var gaps: [String] = []
@@ -13,9 +15,10 @@ extension SymbolGraph.Symbol {
             let names = (functionSignature.parameters ?? []).map { $0.internalName ?? $0.name }
             let parameters = names.filter { $0 != "_" }
             let returned = (functionSignature.returns ?? []).map(\.spelling).joined()
-            gaps += parameters.filter { !comment.parameters.contains($0) }.map { "no “- Parameter \($0):”" }
-            gaps += comment.parameters.subtracting(parameters).sorted().map { "unknown parameter \($0)" }
             let isInitializer = kind.identifier == "swift.init"
+            let documented = isInitializer ? comment.parameters.union(properties) : comment.parameters
+            gaps += parameters.filter { !documented.contains($0) }.map { "no “- Parameter \($0):”" }
+            gaps += comment.parameters.subtracting(parameters).sorted().map { "unknown parameter \($0)" }
             if !isInitializer, !["", "()", "Void", "Never"].contains(returned), !comment.saysWhatIsReturned {
                 gaps.append("no “- Returns:”")
             }
