@@ -22,3 +22,70 @@ struct ManualCommand {
         try console.print(page, terminator: "", as: "page")
     }
 }
+
+/// The manual page of a program and all of its commands.
+struct ManualPage {
+    let root: CommandDefinition
+    let version: String
+
+    var text: String {
+        let name = root.name
+        var lines = [
+            ".TH \(name.uppercased()) 1 \"\" \"\(name) \(version)\" \"User Commands\"", ".SH NAME",
+            "\(name) \\- \(Self.text(root.summary))", ".SH SYNOPSIS", ".B \(name)", "COMMAND [OPTIONS]",
+            ".SH DESCRIPTION",
+        ]
+        lines += root.discussion.flatMap { [".PP", Self.text($0)] }
+        lines += [".SH OPTIONS"] + root.allOptions.flatMap(Self.option)
+        lines.append(".SH COMMANDS")
+        for node in CommandNode.all(in: root).dropFirst() { lines += Self.section(node) }
+        lines += [".SH EXAMPLES"] + Self.examples(root)
+        lines += [".SH EXIT STATUS"] + Self.exitStatuses(root)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func section(_ node: CommandNode) -> [String] {
+        let command = node.command
+        var lines = [
+            ".SS \"\(text(HelpText(path: node.path, command: command).usage.dropFirst("Usage: ".count).description))\""
+        ]
+        lines += [text(command.summary) + "."]
+        lines += command.discussion.flatMap { [".PP", text($0)] }
+        lines += command.operands.flatMap { [".TP", ".I \(text($0.name))", text($0.summary)] }
+        if command.action != nil { lines += command.allOptions.flatMap(option) }
+        if !command.examples.isEmpty, command.action != nil { lines += [".PP", "Examples:"] + examples(command) }
+        return lines
+    }
+
+    private static func option(_ option: OptionDefinition) -> [String] {
+        let short = option.shortSpelling.map { "\\fB\(text($0))\\fR, " } ?? ""
+        let value = option.value.map { " \\fI\(text($0.name))\\fR" } ?? ""
+        let repeatable = option.isRepeatable ? " (repeatable)" : ""
+        return [".TP", "\(short)\\fB\(text(option.spelling))\\fR\(value)", text(option.summary + repeatable)]
+    }
+
+    private static func examples(_ command: CommandDefinition) -> [String] {
+        command.examples.flatMap { [".TP", text($0.key), ".nf", text($0.value), ".fi"] }
+    }
+
+    private static func exitStatuses(_ command: CommandDefinition) -> [String] {
+        command.exitStatuses.flatMap { [".TP", ".B \($0.code)", text($0.meaning)] }
+    }
+
+    /// Escapes text so that the formatter doesn't interpret it.
+    private static func text(_ text: String) -> String {
+        let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("\"", with: "\\(dq")
+            .replacing("'", with: "\\(aq").replacing("`", with: "\\(ga").replacing("^", with: "\\(ha")
+            .replacing("~", with: "\\(ti")
+            .replacing("…", with: "...").replacing("“", with: "\\(lq").replacing("”", with: "\\(rq")
+        let ascii = escaped.unicodeScalars.reduce(into: "") { result, scalar in
+            if scalar.isASCII {
+                result.unicodeScalars.append(scalar)
+            } else {
+                let digits = String(scalar.value, radix: 16, uppercase: true)
+                result += "\\[u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "]"
+            }
+        }
+        return ascii.hasPrefix(".") ? "\\&" + ascii : ascii
+    }
+}

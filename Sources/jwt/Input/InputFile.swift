@@ -1,4 +1,7 @@
+import Foundation
 import Glibc
+import Networking
+import TokenGeneration
 
 /// An input file that the user specifies; `-` is standard input.
 struct InputFile: ArgumentValue, Equatable {
@@ -48,5 +51,119 @@ struct InputFile: ArgumentValue, Equatable {
             throw FileDescriptor.Failure(number: EFBIG)
         }
         return Content(bytes: bytes, status: file.status(path: isStandardInput ? nil : path))
+    }
+}
+
+/// An environment variable that the user specifies, for secrets that aren't in files.
+struct EnvironmentVariable: ArgumentValue, Equatable {
+    static let placeholder = "NAME"
+
+    let name: String
+
+    init(argument: String) throws(ValueError) {
+        let isName =
+            argument.utf8.first.map { !(0x30...0x39).contains($0) } ?? false
+            && argument.utf8.allSatisfy {
+                $0 == UInt8(ascii: "_") || (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF)
+            }
+        guard isName else {
+            throw ValueError(message: "must be the name of an environment variable, without $, not its value")
+        }
+        name = argument
+    }
+
+    /// Returns the value of the variable.
+    ///
+    /// Messages contain the option instead of the name, which may be a secret that the user entered
+    /// by mistake.
+    func value(for option: String) throws(CommandFailure) -> String {
+        guard Self.isSet(name) else {
+            throw CommandFailure(.failed, "the environment variable for \(option) is unset or empty")
+        }
+        guard let text = Self.validText(of: name) else {
+            throw CommandFailure(.failed, "the environment variable for \(option) isn't valid UTF-8")
+        }
+        return text
+    }
+
+    /// Returns the value of a fixed variable, or `nil` if it isn't set.
+    ///
+    /// Throws if the value isn't UTF-8, because repaired text could name another file or program.
+    static func text(of name: String) throws(CommandFailure) -> String? {
+        guard isSet(name) else { return nil }
+        guard let text = validText(of: name) else {
+            throw CommandFailure(.failed, "the environment variable \(name) isn't valid UTF-8")
+        }
+        return text
+    }
+
+    /// Returns whether a variable is set and not empty.
+    static func isSet(_ name: String) -> Bool {
+        guard let value = unsafe getenv(name) else { return false }
+        return unsafe value[0] != 0
+    }
+
+    private static func validText(of name: String) -> String? {
+        unsafe getenv(name).flatMap { unsafe String(validatingCString: $0) }
+    }
+}
+
+/// The source of a request body or other data: text, `@FILE`, or `@-` for standard input.
+struct BodySource: ArgumentValue, Equatable {
+    static let placeholder = "TEXT|@FILE"
+
+    private enum Place: Equatable {
+        case text(String)
+        case file(InputFile)
+    }
+
+    /// The maximum size in bytes of a body that is held in memory for retries, such as standard
+    /// input.
+    static let sizeLimit = 64 << 20
+
+    private let place: Place
+
+    init(argument: String) throws(ValueError) {
+        place =
+            argument.hasPrefix("@")
+            ? .file(try InputFile(argument: String(argument.dropFirst()))) : .text(argument)
+    }
+
+    var isStandardInput: Bool { place == .file(.standardInput) }
+
+    /// Returns a body that can be sent again after a rejected token.
+    ///
+    /// A regular file of any size is streamed.
+    func body() throws(CommandFailure) -> HTTPBody {
+        if case .file(let file) = place, !file.isStandardInput, Self.isRegular(file) {
+            return try CommandFailure.reporting(at: file.name) { try .file(URL(filePath: file.path)) }
+        }
+        return .data(Data(try octets()))
+    }
+
+    func jsonBody() throws(CommandFailure) -> HTTPBody {
+        let octets = try octets()
+        let name = if case .file(let file) = place { file.name } else { "--json-body" }
+        try CommandFailure.reporting(at: "\(name): the body isn't valid JSON") {
+            // The strict parser accepts only objects, so wrap the value in one.
+            let member = Array("{\"value\":".utf8) + octets + Array("}".utf8)
+            let object = try JSONObject(parsing: member, limits: .document)
+            guard object.count == 1 else { throw TokenError(.malformedToken, "more than one value") }
+        }
+        return .data(Data(octets))
+    }
+
+    /// Returns the bytes; the limit applies only to a file.
+    func octets(limit: Int = sizeLimit) throws(CommandFailure) -> [UInt8] {
+        switch place {
+        case .text(let text): Array(text.utf8)
+        case .file(let file): try file.read(limit: limit).bytes
+        }
+    }
+
+    private static func isRegular(_ file: InputFile) -> Bool {
+        let url = URL(filePath: file.path).resolvingSymlinksInPath()
+        let type = try? FileManager.default.attributesOfItem(atPath: url.path)[.type] as? FileAttributeType
+        return type == .typeRegular
     }
 }

@@ -190,3 +190,79 @@ struct KeyFile {
         return object["keys"] == nil ? .jwk(try JWK(object)) : .set(try JWKSet(parsing: text))
     }
 }
+
+extension KeyFile {
+    /// Rejects a shared secret, which can't sign SD-JWTs.
+    func checkIsKeyPair(for purpose: String) throws(CommandFailure) {
+        guard isSecret else { return }
+        let message =
+            "\(name): \(purpose) can't be a shared secret, because every verifier could use it; use a key pair"
+        throw CommandFailure(.failed, TokenError(.unsupportedAlgorithm, message))
+    }
+
+    /// Returns the public key of an SD-JWT's holder, or the public part of a private key.
+    func holderKey() throws(CommandFailure) -> VerificationKey {
+        try checkIsKeyPair(for: "the holder's key")
+        do throws(CommandFailure) {
+            return try verificationKey(for: nil)
+        } catch {
+            switch (error.cause as? TokenError)?.code {
+            case .algorithmRequired?:
+                // The token contains the key without an algorithm, so any will do.
+                return try verificationKey(for: .ps256)
+            case .passwordRequired?:
+                let message = "\(name): the private key is encrypted; pass its public part, which jwt key public prints"
+                throw CommandFailure(.failed, message, cause: error.cause)
+            default: throw error
+            }
+        }
+    }
+}
+
+/// The encoding of an HMAC secret.
+enum SecretEncoding: String, CaseIterable, NamedValue {
+    case text
+    case base64
+    case base64url
+    case hex
+
+    /// Decodes a secret, or returns `nil` if the encoding is invalid.
+    ///
+    /// A line break at the end of a file or a variable isn't part of the secret.
+    func octets(_ written: [UInt8]) -> [UInt8]? {
+        let line = Self.withoutLineBreak(written)
+        switch self {
+        case .text: return Array(line)
+        case .base64: return Self.base64(line)
+        case .base64url: return String(validating: line, as: UTF8.self).flatMap { try? Base64URL.decode($0) }
+        case .hex: return Self.hexadecimal(line)
+        }
+    }
+
+    var expectation: String {
+        switch self {
+        case .text: "text"
+        case .base64: "base64: A-Z, a-z, 0-9, + and /, padded with =, no white space"
+        case .base64url: "base64url: A-Z, a-z, 0-9, - and _, no = or white space"
+        case .hex: "hex: pairs of 0-9 and a-f, no white space"
+        }
+    }
+
+    /// Decodes base64 in its canonical form (RFC 4648 §3.5).
+    private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let octets = Data(base64Encoded: Data(text)), octets.base64EncodedData() == Data(text) else { return nil }
+        return Array(octets)
+    }
+
+    /// Returns the bytes without a single line break at the end.
+    static func withoutLineBreak(_ octets: [UInt8]) -> ArraySlice<UInt8> {
+        guard octets.last == 0x0A else { return octets[...] }
+        return octets.dropLast(octets.dropLast().last == 0x0D ? 2 : 1)
+    }
+
+    private static func hexadecimal(_ digits: ArraySlice<UInt8>) -> [UInt8]? {
+        let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
+    }
+}

@@ -1,4 +1,6 @@
+import Glibc
 import OAuth2
+import Synchronization
 
 /// The options for a secret: one for a file, and one for an environment variable.
 struct SecretOptions: CommandOption {
@@ -70,5 +72,76 @@ struct PasswordSource: Equatable {
     /// Reads a secret as ``read(warningOn:)`` does.
     func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
         Secret(try read(warningOn: console))
+    }
+}
+
+/// A prompt for a password on the controlling terminal, which doesn't show what the user types.
+///
+/// It works even if the standard streams are redirected.
+enum PasswordPrompt {
+    /// The settings of the terminal before the prompt, while it's shown.
+    private static let previousSettings = Mutex<termios?>(nil)
+
+    /// The maximum size of a line in bytes, which is the terminal's limit.
+    private static let sizeLimit = 4_096
+
+    /// Asks for a password or another secret, optionally twice to detect typing errors.
+    static func read(_ noun: String, twice: Bool) throws(CommandFailure) -> String {
+        let password = try line("\(noun.prefix(1).uppercased())\(noun.dropFirst()): ", noun)
+        guard !password.isEmpty else { throw CommandFailure(.failed, "the \(noun) is empty") }
+        if twice, try line("Repeat the \(noun): ", noun) != password {
+            throw CommandFailure(.failed, "the \(noun)s differ; try again")
+        }
+        guard let text = String(validating: password, as: UTF8.self) else {
+            throw CommandFailure(.failed, "the \(noun) isn't valid UTF-8")
+        }
+        return text
+    }
+
+    /// Shows what the user types again, if a prompt has hidden it.
+    static func restoreTerminal() {
+        previousSettings.withLock { settings in
+            guard let previous = settings else { return }
+            settings = nil
+            try? FileDescriptor.controllingTerminal().setTerminalSettings(previous, discardsInput: false)
+        }
+    }
+
+    private static func line(_ prompt: String, _ noun: String) throws(CommandFailure) -> [UInt8] {
+        do throws(FileDescriptor.Failure) {
+            let terminal = try FileDescriptor.controllingTerminal()
+            try hideInput(of: terminal)
+            defer { restoreTerminal() }
+            try terminal.writeAll(Array(prompt.utf8))
+            let line = try readLine(from: terminal)
+            // The terminal doesn't show the user's line break, either.
+            try terminal.writeAll([0x0A])
+            return line
+        } catch {
+            let advice = "pass it with --password-file FILE or --password-env NAME"
+            let message = "no terminal to type the \(noun) on (\(error.message)); \(advice)"
+            throw CommandFailure(.failed, message, cause: error)
+        }
+    }
+
+    private static func hideInput(of terminal: borrowing FileDescriptor) throws(FileDescriptor.Failure) {
+        let settings = try terminal.terminalSettings()
+        var hidden = settings
+        hidden.c_lflag &= ~tcflag_t(ECHO)
+        // Set this first, so that any signal after the change restores the terminal.
+        previousSettings.withLock { $0 = settings }
+        try terminal.setTerminalSettings(hidden, discardsInput: true)
+    }
+
+    /// Reads to the end of the line or of the file.
+    private static func readLine(from terminal: borrowing FileDescriptor) throws(FileDescriptor.Failure) -> [UInt8] {
+        var line: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: sizeLimit)
+        while line.count < sizeLimit {
+            let count = try terminal.read(into: &chunk)
+            line += chunk.prefix(count)
+            if count == 0 || line.last == 0x0A { break }
+        }
+        return Array(SecretEncoding.withoutLineBreak(line))
     }
 }

@@ -111,3 +111,112 @@ struct Console: Sendable {
         return (try? EnvironmentVariable.text(of: "TERM")) != "dumb"
     }
 }
+
+/// Escaping of untrusted text for terminals.
+///
+/// JSON leaves many invisible or dangerous characters unescaped: DEL and the C1 controls, one of
+/// which starts terminal commands; characters that reverse the direction of text; and invisible
+/// characters that can hide a message.
+enum VisibleText {
+    /// Returns JSON of the same meaning with those characters escaped.
+    ///
+    /// In JSON, they occur only in strings.
+    static func json(_ text: String) -> String {
+        escaped(text, keepsLineBreaks: true)
+    }
+
+    /// Returns a single safe line for text that may contain line breaks and terminal commands, such
+    /// as a file name.
+    static func line(_ text: String) -> String {
+        escaped(text, keepsLineBreaks: false)
+    }
+
+    private static func escaped(_ text: String, keepsLineBreaks: Bool) -> String {
+        let isEscaped = { (scalar: Unicode.Scalar) in isHidden(scalar) && !(keepsLineBreaks && scalar == "\n") }
+        guard text.unicodeScalars.contains(where: isEscaped) else { return text }
+        return text.unicodeScalars.reduce(into: "") { result, scalar in
+            if isEscaped(scalar) {
+                result += escape(scalar)
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// Returns whether a terminal interprets or hides the character.
+    ///
+    /// These are the categories Cc, Cf, Zl, Zp and Cn, and the default-ignorable code points, such
+    /// as variation selectors and Hangul fillers.
+    static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        if (0x20...0x7E).contains(scalar.value) { return false }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .surrogate: return true
+        default: return scalar.properties.isDefaultIgnorableCodePoint
+        }
+    }
+
+    /// Returns the character as a JSON escape such as `\u001b`, or as a surrogate pair beyond
+    /// U+FFFF.
+    static func escape(_ scalar: Unicode.Scalar) -> String {
+        UTF16.encode(scalar).map { unit in
+            unit.map { unit in
+                let digits = String(unit, radix: 16)
+                return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }.joined()
+        } ?? ""
+    }
+}
+
+/// Colored JSON for terminals: blue names, green strings and yellow literals.
+enum ColoredJSON {
+    private static let name = "\u{1B}[1;34m"
+    private static let text = "\u{1B}[32m"
+    private static let literal = "\u{1B}[33m"
+    private static let plain = "\u{1B}[0m"
+
+    /// Adds colors to JSON with escaped control characters, as ``VisibleText/json(_:)`` returns it.
+    static func text(_ json: String) -> String {
+        var result = ""
+        var rest = Array(json.unicodeScalars)[...]
+        while let scalar = rest.first {
+            if scalar == "\"" {
+                let string = stringToken(rest)
+                rest = rest[string.endIndex...]
+                let isName = rest.first { $0 != " " } == ":"
+                append(string, isName ? name : text, to: &result)
+            } else if scalar == "-" || ("0"..."9").contains(scalar) || ("a"..."z").contains(scalar) {
+                let token = rest.prefix { !",]} \n".unicodeScalars.contains($0) }
+                rest = rest[token.endIndex...]
+                append(token, literal, to: &result)
+            } else {
+                result.unicodeScalars.append(scalar)
+                rest = rest.dropFirst()
+            }
+        }
+        return result
+    }
+
+    private static func stringToken(_ rest: ArraySlice<Unicode.Scalar>) -> ArraySlice<Unicode.Scalar> {
+        var index = rest.startIndex + 1
+        while index < rest.endIndex, rest[index] != "\"" {
+            index += rest[index] == "\\" ? 2 : 1
+        }
+        return rest[..<min(index + 1, rest.endIndex)]
+    }
+
+    private static func append(_ token: ArraySlice<Unicode.Scalar>, _ color: String, to result: inout String) {
+        result += color
+        result.unicodeScalars.append(contentsOf: token)
+        result += plain
+    }
+}
+
+/// Readable JSON whose outer members are in a given order.
+enum OrderedJSON {
+    /// Returns an object with the members in order, unlike those inside them, which are sorted.
+    static func text(_ members: [(name: String, value: JSONValue)]) -> String {
+        // The only member of an object is already indented.
+        let lines = members.map { JSONObject([($0.name, $0.value)]).prettyPrinted().dropFirst(2).dropLast(2) }
+        return "{\n" + lines.joined(separator: ",\n") + "\n}"
+    }
+}

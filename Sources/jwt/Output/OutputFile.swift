@@ -1,3 +1,6 @@
+import Glibc
+import Synchronization
+
 /// An output file that the user specifies; `-` is standard output.
 struct OutputFile: ArgumentValue, Equatable {
     static let standardOutput = OutputFile(path: "-")
@@ -19,4 +22,180 @@ struct OutputFile: ArgumentValue, Equatable {
     }
 
     var isStandardOutput: Bool { path == "-" }
+}
+
+/// A new file that appears either complete or not at all.
+///
+/// The content is written to a temporary file in the same folder, which ``commit()`` renames.
+/// Without a commit, the temporary file is removed.
+struct StagedFile: ~Copyable {
+    let path: String
+    private let file: FileDescriptor
+    private let temporaryPath: String
+    private let replaces: Bool
+
+    /// Creates the temporary file and writes the initial content, which ``append(_:)`` extends.
+    ///
+    /// Only regular files are replaced, never devices or links.
+    init(path: String, mode: mode_t, octets: [UInt8] = [], replaces: Bool) throws(CommandFailure) {
+        if let type = Self.type(of: path) {
+            guard replaces else { throw Self.exists(path) }
+            guard type == S_IFREG else {
+                throw CommandFailure(.failed, "\(path): not replaced, because it isn't a regular file")
+            }
+        }
+        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+        let temporaryPath = "\(folder).jwt-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
+        file = try CommandFailure.reporting(at: Self.subject(path)) {
+            let file = try TemporaryFiles.create(temporaryPath, mode: mode)
+            do {
+                try file.writeAll(octets)
+                try file.synchronize()
+            } catch {
+                TemporaryFiles.remove(temporaryPath)
+                throw error
+            }
+            return file
+        }
+        self.path = path
+        self.temporaryPath = temporaryPath
+        self.replaces = replaces
+    }
+
+    func append(_ octets: [UInt8]) throws(CommandFailure) {
+        try CommandFailure.reporting(at: Self.subject(path)) { try file.writeAll(octets) }
+    }
+
+    /// Sets the permissions regardless of the umask, to keep those of a replaced file.
+    func setMode(_ mode: mode_t) throws(CommandFailure) {
+        try CommandFailure.reporting(at: Self.subject(path)) { try file.setMode(mode) }
+    }
+
+    deinit {
+        TemporaryFiles.remove(temporaryPath)
+    }
+
+    /// Renames the temporary file to its final path, unless another file appeared and must stay.
+    func commit() throws(CommandFailure) {
+        try CommandFailure.reporting(at: Self.subject(path)) { try file.synchronize() }
+        let number = replaces ? replace() : create()
+        guard number != 0 else { return }
+        if number == EEXIST { throw Self.exists(path) }
+        try CommandFailure.reporting(at: Self.subject(path)) { throw FileDescriptor.Failure(number: number) }
+    }
+
+    /// Removes a committed file, unless it may have replaced another one.
+    func revoke() {
+        if !replaces { _ = unsafe unlink(path) }
+    }
+
+    private func replace() -> Int32 {
+        TemporaryFiles.rename(temporaryPath, to: path)
+    }
+
+    /// Gives the file its final name, unless another file has it.
+    ///
+    /// A hard link never replaces a file, and the temporary name is removed later. If the file
+    /// system doesn't support links, an empty file reserves the name, and only this process may
+    /// replace it.
+    private func create() -> Int32 {
+        if unsafe link(temporaryPath, path) == 0 { return 0 }
+        guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }
+        do throws(FileDescriptor.Failure) {
+            _ = try TemporaryFiles.create(path, mode: 0o600)
+        } catch {
+            return error.number
+        }
+        let number = replace()
+        if number != 0 { TemporaryFiles.remove(path) }
+        return number
+    }
+
+    private static func subject(_ path: String) -> String { "\(path): can't be written" }
+
+    private static func exists(_ path: String) -> CommandFailure {
+        CommandFailure(.failed, "\(path): already exists; use --force to replace it")
+    }
+
+    private static func type(of path: String) -> mode_t? {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
+    }
+}
+
+/// The temporary files of the process, which are removed if a catchable signal ends it.
+///
+/// A thread waits for the signals, restores the terminal of a ``PasswordPrompt``, removes the files
+/// and lets the signal end the process. Because
+/// it isn't a signal handler, it can use a lock: each file either is registered and removed, or has
+/// its final name.
+enum TemporaryFiles {
+    private static let paths = Mutex<Set<String>>([])
+
+    /// The signals that end the process, without those that it inherits as ignored, for example
+    /// from `nohup`.
+    private static let signals: sigset_t = {
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2]
+        where !ProcessProtection.isIgnored(number) {
+            unsafe sigaddset(&signals, number)
+        }
+        return signals
+    }()
+
+    /// Starts the thread that handles the signals.
+    ///
+    /// Call this method before creating other threads, because threads inherit the set of blocked
+    /// signals.
+    static func removeOnSignals() {
+        var signals = signals
+        guard unsafe pthread_sigmask(SIG_BLOCK, &signals, nil) == 0 else { return }
+        var thread = pthread_t()
+        let wait: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
+            TemporaryFiles.waitForSignal()
+            return nil
+        }
+        if unsafe pthread_create(&thread, nil, wait, nil) != 0 {
+            unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        }
+    }
+
+    private static func waitForSignal() {
+        var signals = signals
+        var number: Int32 = 0
+        while unsafe sigwait(&signals, &number) != 0 {}
+        PasswordPrompt.restoreTerminal()
+        // Hold the lock until the process ends, so that no new file can be created.
+        paths.withLock { paths in
+            for path in paths { _ = unsafe unlink(path) }
+            unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+            raise(number)
+            _exit(128 + number)
+        }
+    }
+
+    static func create(_ path: String, mode: mode_t) throws(FileDescriptor.Failure) -> FileDescriptor {
+        try paths.withLock { paths throws(FileDescriptor.Failure) in
+            let file = try FileDescriptor(creating: path, mode: mode)
+            paths.insert(path)
+            return file
+        }
+    }
+
+    /// Removes a file, if it still exists.
+    static func remove(_ path: String) {
+        paths.withLock { paths in
+            if paths.remove(path) != nil { _ = unsafe unlink(path) }
+        }
+    }
+
+    /// Renames a file to its final path, and returns 0 or the system's error number.
+    static func rename(_ path: String, to finalPath: String) -> Int32 {
+        paths.withLock { paths in
+            guard unsafe Glibc.rename(path, finalPath) == 0 else { return errno }
+            paths.subtract([path, finalPath])
+            return 0
+        }
+    }
 }

@@ -136,3 +136,149 @@ struct MessageSource {
         return entries[first]
     }
 }
+
+/// A recorded request or response, with remarks about the recording.
+struct RecordedMessage: Sendable {
+    /// The source of a request's scheme and host.
+    enum Origin: String {
+        case option, host, target, recording
+    }
+
+    var message: HTTPMessage
+    /// The content; `nil` if there was content that the recording lacks.
+    var content: Data?
+    /// The method and the URL without credentials, or the status.
+    let title: String
+    /// The source of the scheme and the host, and the origin itself, of a request.
+    var origin: (source: Origin, text: String)?
+    /// A Boolean value that indicates whether the recorded content may be decoded.
+    var mayBeDecoded = false
+    /// A Boolean value that indicates whether the URL of the request has a query.
+    var hasQuery = false
+    /// Remarks about what the recording lacks or changed.
+    var remarks: [String] = []
+
+    /// Creates a raw request.
+    init(
+        _ raw: RawMessage,
+        method: HTTPMethod,
+        target: String,
+        origin: OriginArgument?,
+        name: String
+    ) throws(CommandFailure) {
+        let found: (source: Origin, text: String)
+        let absolute = URIReference(target)
+        let hosts = raw.headers.values(for: "Host")
+        if let origin {
+            found = (.option, origin.text)
+        } else if target.utf8.first != UInt8(ascii: "/"), let scheme = absolute.scheme, let host = absolute.authority,
+            let origin = OriginArgument(scheme: scheme, authority: host)
+        {
+            found = (.target, origin.text)
+        } else {
+            guard hosts.count == 1 else {
+                let problem = hosts.isEmpty ? "has no Host field" : "has several Host fields"
+                throw CommandFailure(.rejected, "\(name): the request \(problem); pass --origin URL")
+            }
+            // Without TLS, signatures are rare, so assume https.
+            guard let origin = OriginArgument(scheme: "https", authority: hosts[0]) else {
+                throw CommandFailure(.rejected, "\(name): the Host field isn't a host; pass --origin URL")
+            }
+            found = (.host, origin.text)
+        }
+        message = HTTPMessage(
+            method: method,
+            target: target,
+            at: found.text,
+            headers: raw.headers,
+            trailers: raw.trailers
+        )
+        content = raw.content
+        let shown = target.utf8.first == UInt8(ascii: "/") ? found.text + target : target
+        title = "\(method) \(Redaction.standard.redacted(target: shown))"
+        self.origin = found
+        hasQuery = absolute.query != nil
+        remarks = raw.remarks
+    }
+
+    /// Creates a raw response.
+    init(_ raw: RawMessage, status: Int, request: HTTPMessage?) {
+        message = HTTPMessage(status: status, headers: raw.headers, trailers: raw.trailers, request: request)
+        content = raw.content
+        title = String(status)
+        remarks = raw.remarks
+    }
+
+    /// Creates the request or the response of an entry in a recording.
+    init(
+        _ entry: HAREntry,
+        isResponse: Bool,
+        origin: OriginArgument?,
+        name: String
+    ) throws(CommandFailure) {
+        guard let method = HTTPMethod(entry.request.method) else {
+            throw CommandFailure(.rejected, "\(name): the method of the entry isn't a token")
+        }
+        var url = URIReference(entry.request.url)
+        url.fragment = nil
+        var source = Origin.recording
+        if let origin {
+            let parts = URIReference(origin.text)
+            (url.scheme, url.authority, source) = (parts.scheme, parts.authority, .option)
+        }
+        let sent = HTTPMessage(method: method, url: url.text, headers: try Self.fields(entry.request.headers, name))
+        let title = "\(method) \(Redaction.standard.redacted(target: url.text))"
+        guard isResponse else {
+            message = sent
+            let body = entry.request.postData
+            content = Self.content(body, isPresent: entry.request.bodySize > 0)
+            self.title = title
+            hasQuery = url.query != nil
+            self.origin = (source, "\(url.scheme ?? "")://\(url.authority ?? "")")
+            note(body, entry.request.headers)
+            return
+        }
+        guard entry.response.status > 0 else {
+            throw CommandFailure(.rejected, "\(name): the entry has no response")
+        }
+        let headers = try Self.fields(entry.response.headers, name)
+        message = HTTPMessage(status: entry.response.status, headers: headers, request: sent)
+        let body = entry.response.content
+        content = Self.content(body, isPresent: (body.size ?? 0) > 0 || entry.response.bodySize > 0)
+        self.title = "\(entry.response.status) for \(title)"
+        note(body, entry.response.headers)
+    }
+
+    /// Returns the recorded content, or `nil` if there was content that the recording lacks.
+    private static func content(_ body: HAREntry.Content?, isPresent: Bool) -> Data? {
+        guard let body, body.text != nil || body._omitted == true else { return isPresent ? nil : Data() }
+        return body.octets
+    }
+
+    private mutating func note(_ body: HAREntry.Content?, _ headers: [HAREntry.Pair]) {
+        if content == nil { remarks.append("the recording lacks the content") }
+        let coding = headers.last { $0.name.equalsIgnoringASCIICase("Content-Encoding") }?.value ?? "identity"
+        mayBeDecoded = !coding.equalsIgnoringASCIICase("identity")
+        let isText = body?.text?.isEmpty == false && (body?.encoding ?? body?._encoding) == nil
+        if isText, !mayBeDecoded {
+            remarks.append("the recording has the content as text, whose bytes may differ from those that were sent")
+        }
+        if headers.contains(where: { $0.value.contains(Redaction.placeholder) }) {
+            remarks.append(
+                "the recording has \(Redaction.placeholder) instead of some values, which fail if they are signed"
+            )
+        }
+    }
+
+    /// Returns the fields without the pseudo-header fields of HTTP/2, which some browsers record.
+    private static func fields(_ pairs: [HAREntry.Pair], _ name: String) throws(CommandFailure) -> HTTPHeaders {
+        let fields = pairs.filter { $0.name.utf8.first != UInt8(ascii: ":") }
+            .map { HTTPHeaders.Field(name: $0.name, value: $0.value) }
+        guard fields.count <= 256, fields.reduce(0, { $0 + $1.name.utf8.count + $1.value.utf8.count }) <= 64 << 10
+        else {
+            let error = HTTPSignatureError(.tooLarge, "the head is larger than 64 KiB, or has more than 256 fields")
+            throw CommandFailure(.rejected, "\(name): \(error.message)", cause: error)
+        }
+        return HTTPHeaders(fields)
+    }
+}

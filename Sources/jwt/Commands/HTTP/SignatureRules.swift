@@ -111,3 +111,76 @@ struct SignatureRules {
         return time.map { " (\(name) is \($0.text))" } ?? ""
     }
 }
+
+/// The name of a profile of HTTP message signatures.
+enum SignatureProfileName: String, CaseIterable, NamedValue {
+    case standard
+    case proxied
+    case fapi2
+    case gnap
+    case openPayments = "open-payments"
+    case webBotAuth = "web-bot-auth"
+    case legacyActivityPub = "legacy-activitypub"
+
+    /// The names for the help.
+    static let names = allCases.map(\.rawValue).joined(separator: ", ")
+
+    /// Returns the profile for requests; the agent is for Web Bot Auth.
+    func request(agent: SignatureAgent? = nil) -> SignatureProfile {
+        switch self {
+        case .standard: .standard
+        case .proxied: .proxied
+        case .fapi2: .fapi2Request
+        case .gnap: .gnap
+        case .openPayments: .openPayments
+        case .webBotAuth: .webBotAuth(agent: agent)
+        case .legacyActivityPub: .legacyActivityPub
+        }
+    }
+
+    /// The profile for responses, or `nil` if the profile is only for requests.
+    var response: SignatureProfile? {
+        switch self {
+        case .standard: .standardResponse
+        case .proxied: .proxiedResponse
+        case .fapi2: .fapi2Response
+        case .gnap, .openPayments, .webBotAuth, .legacyActivityPub: nil
+        }
+    }
+}
+
+/// A component of an HTTP message, such as `@method`, `content-digest`, `@method;req`,
+/// `@query-param;name=page` or `"signature-input";key="sig1"`.
+struct ComponentArgument: ArgumentValue, Equatable {
+    static let placeholder = "COMPONENT"
+
+    private static let expectation = ValueError(
+        message: "must be a component such as @method, content-digest, @method;req or @query-param;name=page"
+    )
+
+    let component: ComponentIdentifier
+
+    init(argument: String) throws(ValueError) {
+        var text = argument
+        if text.utf8.first != UInt8(ascii: "\"") {
+            let name = text.prefix { $0 != ";" }
+            guard !name.isEmpty, !name.contains("\""), !name.contains("\\") else { throw Self.expectation }
+            text = "\"\(name)\"\(text[name.endIndex...])"
+        }
+        guard let item = try? StructuredField.Item(parsing: [text]), case .string(let name) = item.value else {
+            throw Self.expectation
+        }
+        var parameters = StructuredField.Parameters()
+        for (key, value) in item.parameters {
+            // The shell removes quotation marks, so accept name=page for name="page".
+            if case .token(let token) = value { parameters[key] = .string(token) } else { parameters[key] = value }
+        }
+        // Names of fields are case-insensitive, and lowercase in signatures.
+        component = ComponentIdentifier(name.hasPrefix("@") ? name : name.lowercased(), parameters: parameters)
+        do throws(HTTPSignatureError) {
+            try component.validate()
+        } catch {
+            throw Self.expectation
+        }
+    }
+}

@@ -166,3 +166,125 @@ struct SignCommand {
         }
     }
 }
+
+/// The options for the header of a signature or an encrypted token.
+struct HeaderOptions {
+    private static let keyID = Option<NonEmptyText>(
+        "kid",
+        value: "ID",
+        "The key ID; auto is the key's RFC 7638 thumbprint (default: the JWK's kid)"
+    )
+    private static let type = Option<NonEmptyText>(
+        "typ",
+        value: "TYPE",
+        "The type, such as at+jwt (default: JWT for tokens)"
+    )
+    private static let parameter = Option<Assignment>(
+        "header",
+        isRepeatable: true,
+        "A header parameter; VALUE is JSON if it parses as JSON, and text otherwise"
+    )
+
+    static let options = OptionDefinition.section("Header", [keyID, type, parameter])
+
+    /// The header parameters, without `alg` and `kid`.
+    let parameters: JSONObject
+    /// The key ID that the user specifies: `auto`, or the ID.
+    let statedKeyID: String?
+
+    /// - Throws: ``UsageError`` if a parameter is set twice or by the wrong option.
+    init(
+        _ arguments: ParsedArguments,
+        payloadAdvice: String = "use --unencoded-payload"
+    ) throws(UsageError) {
+        var members = MemberCollection(kind: "header parameter")
+        let type = try arguments.value(of: Self.type)?.text
+        for assignment in try arguments.values(of: Self.parameter) {
+            switch assignment.name {
+            case "alg": throw arguments.usageError("--header can't set alg; the key determines it")
+            case "kid": throw arguments.usageError("--header can't set kid; use --kid")
+            case "b64": throw arguments.usageError("--header can't set b64; \(payloadAdvice)")
+            case "typ" where type != nil:
+                throw arguments.usageError("typ is set by both --typ and --header; remove one")
+            default: break
+            }
+            do throws(ValueError) {
+                try members.add(assignment.name, assignment.value, from: Self.parameter.definition.spelling)
+            } catch {
+                throw arguments.usageError(error.message)
+            }
+        }
+        var parameters = members.object
+        if let type { parameters["typ"] = .string(type) }
+        self.parameters = parameters
+        statedKeyID = try arguments.value(of: Self.keyID)?.text
+    }
+
+    /// Returns the key ID for the header: the ID that the user specifies, or the key's own ID.
+    func keyID(of key: SigningKey, own: String?) -> String? {
+        statedKeyID == "auto" ? key.verificationKey.thumbprint : statedKeyID ?? own
+    }
+}
+
+/// The form of a signature: its serialization, and the placement and encoding of its payload.
+struct SignatureForm {
+    /// A JWS serialization (RFC 7515).
+    enum Serialization: String, CaseIterable, NamedValue {
+        case compact
+        case json
+        case general
+    }
+
+    static let section = "Form"
+
+    private static let serialization = Option<Serialization>(
+        "format",
+        "A single line with three parts (default), or JSON: flattened, or general with a list of signatures"
+    )
+    private static let detached = Flag(
+        "detached",
+        "Omit the payload, which the verifier must then provide (RFC 7515, appendix F)"
+    )
+    private static let unencoded = Flag("unencoded-payload", "Sign the payload without base64url encoding (RFC 7797)")
+
+    static let options = OptionDefinition.section("Form", [serialization, detached, unencoded])
+
+    private let serialization: Serialization
+    private let placement: JWSPayloadPlacement
+    private let encoding: JWSPayloadEncoding
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        serialization = try arguments.value(of: Self.serialization) ?? .compact
+        placement = arguments.contains(Self.detached) ? .detached : .attached
+        encoding = arguments.contains(Self.unencoded) ? .unencoded : .base64url
+    }
+
+    /// A Boolean value that indicates whether this is the form of a JWT ([RFC 7519
+    /// §3](https://www.rfc-editor.org/rfc/rfc7519#section-3)).
+    var isToken: Bool { serialization == .compact && placement == .attached && encoding == .base64url }
+
+    var isDetached: Bool { placement == .detached }
+
+    var isUnencoded: Bool { encoding == .unencoded }
+
+    /// Signs a payload to a string for the compact serialization, and to an object otherwise.
+    func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
+        let generator = JWSGenerator(
+            payload: payload,
+            payloadEncoding: encoding,
+            header: header,
+            signingService: service
+        )
+        return switch serialization {
+        case .compact: .string(try generator.compact(placement))
+        case .json: .object(try generator.flattenedJSON(placement))
+        case .general: .object(try generator.generalJSON(placement))
+        }
+    }
+
+    /// Prints a token in the compact or a JSON serialization.
+    static func print(_ token: JSONValue, as member: String, on console: Console) throws(CommandFailure) {
+        guard !console.writesJSON else { return try console.print([member: token]) }
+        try console.print(token.string ?? token.object?.serialized() ?? "")
+    }
+}

@@ -1,4 +1,6 @@
+import Foundation
 import OAuth2
+import TokenGeneration
 
 /// The options for the grant and the scope of a token.
 struct GrantOptions: Sendable {
@@ -276,5 +278,86 @@ struct GrantOptions: Sendable {
             resources: resource.map { [$0] } ?? [],
             scope: scope
         )
+    }
+}
+
+/// The options for binding tokens to a key (DPoP, RFC 9449).
+struct BindingOptions: Sendable {
+    private static let isBound = Flag(
+        "dpop",
+        "Bind the token to a new key that is cached with it; jwt request creates the proofs"
+    )
+    private static let key = Option<InputFile>(
+        "dpop-key",
+        "Bind the token to this private key; jwt dpop can create proofs with it"
+    )
+
+    static let members = OptionDefinition.section(GrantOptions.section, [isBound, key])
+
+    /// Groups of mutually exclusive options.
+    static let alternatives: [[any CommandOption]] = [[isBound, key]]
+
+    private let isBound: Bool
+    private let key: InputFile?
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        isBound = arguments.contains(Self.isBound)
+        key = try arguments.value(of: Self.key)
+    }
+
+    /// A Boolean value that indicates whether the key exists only in the token cache.
+    var isKeyKept: Bool { isBound && key == nil }
+
+    var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
+
+    /// Returns the key that tokens are bound to, or `nil` for bearer tokens.
+    func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
+        guard let key else { return isBound ? .generated() : nil }
+        let file = try KeyFile(key.name, key.read())
+        file.warn(on: console)
+        let signingKey = try file.signingKey(for: nil).key
+        return try KeyFile.describing(key.name) { try .key(signingKey) }
+    }
+}
+
+/// A grant whose cached tokens belong to one target service, or to one identity of the client.
+///
+/// Jobs on the same machine can use one client with different identities.
+struct IdentifiedGrant: Grant {
+    let grant: any Grant
+    /// The name of the service or identity, without secrets.
+    let name: String
+    /// The form fields to add to requests with the grant.
+    var fields: [(name: String, value: String)] = []
+
+    var identifier: String { grant.identifier + "\n" + name }
+    var isRepeatable: Bool { grant.isRepeatable }
+    var refreshToken: Secret? { grant.refreshToken }
+
+    func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        try await grant.parameters(at: date).map { $0 + fields }
+    }
+
+    func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        try await grant.renewedParameters(at: date).map { $0 + fields }
+    }
+
+    func parametersWereNotSent() { grant.parametersWereNotSent() }
+
+    func refreshParameters() throws -> [(name: String, value: String)] { try grant.refreshParameters() }
+
+    func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
+        grant.reducedRefreshParameters(after: error)
+    }
+}
+
+extension Grant {
+    /// Returns the grant for a target service, which it adds to the token request.
+    ///
+    /// `resource` is defined by [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707). Several servers
+    /// use `audience` instead.
+    func adding(_ fields: [(name: String, value: String)]) -> IdentifiedGrant {
+        let name = fields.map { "\($0.name)=\($0.value)" }.joined(separator: "\n")
+        return IdentifiedGrant(grant: self, name: name, fields: fields)
     }
 }

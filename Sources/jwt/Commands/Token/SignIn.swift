@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Networking
 import OAuth2
 import TokenGeneration
@@ -145,5 +146,101 @@ extension DeviceAuthorization {
             expiry: min(expiry, .now + timeout),
             interval: interval
         )
+    }
+}
+
+/// The options for signing in.
+struct SignInOptions: Sendable {
+    static let section = "Sign-in"
+
+    private static let redirectPath = Option<NonEmptyText>(
+        "redirect-path",
+        value: "PATH",
+        "With authorization_code: the registered path of the redirect URI on this machine (default: /callback)"
+    )
+    private static let redirectPort = Option<PortNumber>(
+        "redirect-port",
+        "With authorization_code: the port of the redirect URI, if the server requires a fixed one (default: a free port)"
+    )
+    private static let isBrowserless = Flag(
+        "no-browser",
+        "With authorization_code: don't open a browser; the address is always printed on standard error"
+    )
+    private static let timeout = Option<TimeSpan>(
+        "sign-in-timeout",
+        "The time limit for signing in (default: 5m; with device_code, the server's limit)"
+    )
+
+    static let members = OptionDefinition.section(section, [redirectPath, redirectPort, isBrowserless, timeout])
+
+    let redirectPath: String
+    let redirectPort: UInt16
+    let opensBrowser: Bool
+    /// The time limit, or `nil` if the user sets none.
+    let timeout: Duration?
+
+    /// - Throws: ``UsageError`` if an option doesn't apply to the grant.
+    init(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
+        redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"
+        redirectPort = try arguments.value(of: Self.redirectPort).map { UInt16($0.number) } ?? 0
+        opensBrowser = !arguments.contains(Self.isBrowserless)
+        timeout = try arguments.value(of: Self.timeout).map { $0.duration }
+        let browserOptions = [
+            Self.redirectPath.definition, Self.redirectPort.definition, Self.isBrowserless.definition,
+        ]
+        if kind != .authorizationCode, let option = browserOptions.first(where: arguments.contains) {
+            throw arguments.usageError("\(option.spelling) requires --grant authorization_code")
+        }
+        if !kind.isInteractive, timeout != nil {
+            throw arguments.usageError("--sign-in-timeout requires --grant device_code or authorization_code")
+        }
+    }
+}
+
+/// The user's browser.
+enum Browser {
+    /// Opens a page, if a browser is available.
+    ///
+    /// Runs the command in `BROWSER`, or `xdg-open` on a desktop. The method neither waits for the
+    /// browser nor checks whether it succeeds, because the command always prints the address, too.
+    static func open(_ url: URL) {
+        guard let command else { return }
+        // Pass the address as a shell argument, so that the shell can't interpret it as code.
+        spawn("/bin/sh", ["sh", "-c", "\(command) \"$1\"", "sh", url.absoluteString])
+    }
+
+    private static var command: String? {
+        // Never run a command that isn't valid UTF-8.
+        if EnvironmentVariable.isSet("BROWSER") { return try? EnvironmentVariable.text(of: "BROWSER") }
+        return ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: EnvironmentVariable.isSet) ? "xdg-open" : nil
+    }
+
+    /// Starts a process that outlives this one, including after Control-C.
+    ///
+    /// The process can't write to standard output, which is for the token. Other descriptors, such
+    /// as locks on cached tokens, are closed on exec (`O_CLOEXEC`).
+    private static func spawn(_ path: String, _ arguments: [String]) {
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        guard unsafe posix_spawn_file_actions_init(&actions) == 0 else { return }
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        guard unsafe posix_spawnattr_init(&attributes) == 0 else { return }
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        for number in [STDOUT_FILENO, STDERR_FILENO] {
+            unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_WRONLY, 0)
+        }
+        // Otherwise the child would inherit the ignored and blocked signals.
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+        for number in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&signals, number) }
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
+        let list = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        defer { unsafe list.forEach { unsafe free($0) } }
+        var identifier = pid_t()
+        _ = unsafe posix_spawn(&identifier, path, &actions, &attributes, list, environ)
     }
 }

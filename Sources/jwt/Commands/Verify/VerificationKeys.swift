@@ -1,4 +1,5 @@
 import Foundation
+import HTTPSignatures
 import Networking
 import TokenGeneration
 
@@ -109,5 +110,68 @@ struct VerificationKeys {
 
     private func selected(_ set: JWKSet) -> Keys {
         .set(set, KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []))
+    }
+}
+
+/// The options for a signer's keys, in commands whose `--key` is the user's own key.
+enum SignerKeys {
+    private static let key = Option<InputFile>(
+        "verify-key",
+        "The key of the signer: PEM, DER, JWK, certificate or JWK Set"
+    )
+    private static let algorithm = Option<JWSAlgorithm>(
+        "verify-alg",
+        "The signature algorithm, for keys that don't state it"
+    )
+
+    static let options: [OptionDefinition] = [key.definition, algorithm.definition] + KeySetSource.options
+
+    /// Returns the keys that the command line specifies.
+    ///
+    /// - Throws: ``UsageError`` with the advice about options unless there is exactly one source.
+    static func keys(_ arguments: ParsedArguments, advice: String) throws(UsageError) -> VerificationKeys {
+        let file = try arguments.value(of: key)
+        return try VerificationKeys(
+            arguments,
+            key: file.map { file throws(UsageError) in
+                try KeySource(arguments, file: file, algorithmOption: algorithm.definition.spelling)
+            },
+            named: key.definition.spelling,
+            algorithm: arguments.value(of: algorithm),
+            advice: advice
+        )
+    }
+}
+
+extension VerificationKeys {
+    /// The options for the keys of HTTP message signatures, which have no issuer.
+    static let signatureOptions = options.filter { $0.longName != "discover" }.describing([
+        "jwks": "A JWK Set: a file or an https URL (http only for this machine); the signature's keyid selects the key"
+    ])
+
+    /// Reads or fetches the keys for a verifier of HTTP message signatures.
+    ///
+    /// A single key verifies signatures with any `keyid`, as it verifies tokens with any `kid`. A
+    /// `keyid` can be the thumbprint of a key in a set, instead of its `kid`.
+    func signatureKeys(
+        _ console: Console,
+        at time: Date,
+        usesThumbprints: Bool
+    ) throws(CommandFailure) -> SignatureKeys {
+        switch try keys(console, at: time) {
+        case .one(let key): return SignatureKeys { _ in key }
+        case .set(let set, let selection):
+            guard usesThumbprints else { return SignatureKeys(set, selection: selection) }
+            let identified = set.keys.compactMap { jwk -> JWK? in
+                guard let thumbprint = try? jwk.thumbprint else { return nil }
+                var members = jwk.members
+                members["kid"] = .string(thumbprint)
+                return try? JWK(members)
+            }
+            return SignatureKeys(
+                JWKSet(keys: identified, maximumRSAKeySize: set.maximumRSAKeySize),
+                selection: selection
+            )
+        }
     }
 }

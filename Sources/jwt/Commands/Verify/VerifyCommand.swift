@@ -1,3 +1,4 @@
+import Foundation
 import TokenGeneration
 
 /// The `jwt verify` command: verifies a token and prints its claims.
@@ -80,5 +81,143 @@ struct VerifyCommand {
 
     static func result(_ token: VerifiedToken) -> JSONObject {
         ["valid": true, "header": .object(token.header), "claims": .object(token.claims)]
+    }
+}
+
+/// The options for validating a token.
+struct PolicyOptions {
+    private static let issuer = Option<NonEmptyText>("iss", "The required issuer")
+    private static let audience = Option<NonEmptyText>(
+        "aud",
+        "The required audience; without it, tokens with an audience are rejected"
+    )
+    private static let anyAudience = Flag("any-aud", "Accept tokens with any audience")
+    private static let subject = Option<NonEmptyText>("sub", "The required subject")
+    private static let type = Option<NonEmptyText>(
+        "typ",
+        value: "TYPE",
+        "The required type in the header, such as at+jwt"
+    )
+    private static let claim = Option<Assignment>(
+        "claim",
+        short: "c",
+        isRepeatable: true,
+        "A claim with a required value, which is JSON if it parses as JSON"
+    )
+    private static let required = Option<NonEmptyText>(
+        "require",
+        value: "NAME",
+        isRepeatable: true,
+        "A claim that must be present"
+    )
+    private static let prohibited = Option<NonEmptyText>(
+        "prohibit",
+        value: "NAME",
+        isRepeatable: true,
+        "A claim that must not be present"
+    )
+    private static let maximumAge = Option<TimeSpan>(
+        "max-age",
+        "The maximum time since the token was issued; requires the claim iat"
+    )
+    private static let maximumLifetime = Option<TimeSpan>("max-lifetime", "The maximum time from iat to exp")
+    static let leeway = Option<TimeSpan>("leeway", "The tolerance for clock differences (default: 60s)")
+    static let time = Option<Timestamp>("at", "Check as of this time: 2026-01-31T12:00:00Z, or seconds since 1970")
+    private static let allowNoExpiration = Flag("allow-no-exp", "Accept tokens without expiration")
+
+    static let options = OptionDefinition.section(
+        "Checks",
+        [
+            issuer, audience, anyAudience, subject, type, claim, required, prohibited, maximumAge, maximumLifetime,
+            leeway, time, allowNoExpiration,
+        ]
+    )
+
+    let policy: ValidationPolicy
+
+    init(_ arguments: ParsedArguments, keyIssuer: String?) throws(UsageError) {
+        // Also accept the tokens that `jwt sign` creates from large claims files.
+        var policy = ValidationPolicy(maximumTokenSize: TokenInput.sizeLimit)
+        if let issuer = try arguments.value(of: Self.issuer)?.text {
+            if let keyIssuer, Array(keyIssuer.utf8) != Array(issuer.utf8) {
+                throw arguments.usageError("--iss and --discover name different issuers")
+            }
+            policy.issuer = .exactly(issuer)
+        } else {
+            policy.issuer = keyIssuer.map { .exactly($0) } ?? .skipIssuerCheck
+        }
+        policy.audience = try Self.audience(arguments)
+        policy.subject = try arguments.value(of: Self.subject).map { .exactly($0.text) } ?? .any
+        if let type = try arguments.value(of: Self.type) { policy.type = .exactly(type.text) }
+        policy.expiration = arguments.contains(Self.allowNoExpiration) ? .optional : .required
+        policy.requiredClaims = try arguments.values(of: Self.required).map(\.text)
+        policy.prohibitedClaims = try arguments.values(of: Self.prohibited).map(\.text)
+        policy.maximumAge = try arguments.value(of: Self.maximumAge).map { $0.duration }
+        policy.maximumLifetime = try arguments.value(of: Self.maximumLifetime).map { $0.duration }
+        if let leeway = try arguments.value(of: Self.leeway) { policy.leeway = leeway.duration }
+        if let date = try arguments.value(of: Self.time)?.date { policy.currentDate = { date } }
+        policy.checks = try arguments.values(of: Self.claim).map { expected in
+            ClaimsCheck("--claim \(expected.name)") { $0.claims[expected.name] == expected.value }
+        }
+        self.policy = policy
+    }
+
+    /// Returns the rule for the audience, which by default must be absent.
+    private static func audience(_ arguments: ParsedArguments) throws(UsageError) -> AudienceRule {
+        let name = try arguments.value(of: audience)?.text
+        let acceptsAny = arguments.contains(anyAudience)
+        if let name {
+            guard !acceptsAny else { throw arguments.usageError("--aud and --any-aud can't be combined") }
+            return .contains(name)
+        }
+        if acceptsAny { return .skipAudienceCheck }
+        // Without either option, the verifier would reject every token with the claim.
+        let names = try arguments.values(of: required).map(\.text) + arguments.values(of: claim).map(\.name)
+        guard !names.contains("aud") else {
+            throw arguments.usageError("a token with the claim aud needs --aud TEXT, or --any-aud for every audience")
+        }
+        return .absent
+    }
+
+    /// Adds advice about the command's options to a verifier's error.
+    func explained(_ error: TokenError) -> TokenError {
+        guard error.code == .audienceMismatch, policy.audience == .absent else { return error }
+        return TokenError(
+            error.code,
+            "the token has an audience (“aud”): pass yours with --aud TEXT, or accept any audience with --any-aud",
+            cause: error
+        )
+    }
+
+    /// Returns a verifier's error, with advice or details that help explain why the token was
+    /// rejected.
+    func rejection(_ error: TokenError, of token: String) -> CommandFailure {
+        let claims = try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit).unverifiedClaims
+        return CommandFailure(
+            .rejected,
+            explained(error).message + Self.advice(for: error, in: claims),
+            cause: error
+        )
+    }
+
+    /// Returns advice or details that help explain why a token with the given claims was rejected.
+    static func advice(for error: TokenError, in claims: JSONObject?) -> String {
+        switch error.code {
+        case .missingClaim where claims?["exp"] == nil && error.message.contains("“exp”"):
+            return "; \(allowNoExpiration.definition.spelling) accepts such a token"
+        case .expired:
+            return time("exp", in: claims)
+        case .notYetValid:
+            return time("nbf", in: claims)
+        case .issuedInFuture:
+            return time("iat", in: claims)
+        default:
+            return ""
+        }
+    }
+
+    private static func time(_ name: String, in claims: JSONObject?) -> String {
+        let time = claims?[name]?.number?.double.flatMap { Timestamp(secondsSince1970: $0) }
+        return time.map { " (\(name) is \($0.text))" } ?? ""
     }
 }

@@ -122,3 +122,128 @@ private struct DigitReader {
         return hour * 3_600 + minute * 60
     }
 }
+
+/// A point in time, absolute or relative to now: `now`, `+5m`, `-1h`, or a ``Timestamp``.
+enum Moment: ArgumentValue, Equatable {
+    case fixed(Timestamp)
+    /// A number of seconds from now.
+    case relative(Int)
+
+    static let placeholder = "TIME"
+
+    init(argument: String) throws(ValueError) {
+        if argument == "now" {
+            self = .relative(0)
+            return
+        }
+        let isAhead = argument.hasPrefix("+")
+        if isAhead || argument.hasPrefix("-"), let span = try? TimeSpan(argument: String(argument.dropFirst())) {
+            self = .relative(isAhead ? span.seconds : -span.seconds)
+            return
+        }
+        do throws(ValueError) {
+            self = .fixed(try Timestamp(argument: argument))
+        } catch {
+            throw ValueError(
+                message: "must be now, a relative time such as +5m or -1h, or " + error.message.dropFirst(8)
+            )
+        }
+    }
+
+    /// Returns the time in whole seconds since 1970.
+    func seconds(now: Int) -> Int {
+        switch self {
+        case .fixed(let time): Int(time.secondsSince1970.rounded(.down))  // reason: a timestamp's range fits
+        case .relative(let seconds): now + seconds
+        }
+    }
+}
+
+/// A duration such as `90`, `90s`, `5m`, `2h`, `7d`, `1w` or `1h30m`.
+///
+/// A number without a unit is in seconds. Units go from the longest to the shortest, and each
+/// occurs at most once.
+struct TimeSpan: ArgumentValue, Equatable {
+    static let placeholder = "DURATION"
+
+    /// The duration in seconds, from 0 to ``limit``.
+    let seconds: Int
+    var duration: Duration { .seconds(seconds) }  // reason: at most the limit
+
+    /// The maximum duration of 100 years, because a longer one is most likely a typo.
+    static let limit = 36_525 * 86_400
+
+    private static let units: [(letter: UInt8, seconds: Int)] = [
+        (UInt8(ascii: "w"), 604_800), (UInt8(ascii: "d"), 86_400), (UInt8(ascii: "h"), 3_600),
+        (UInt8(ascii: "m"), 60), (UInt8(ascii: "s"), 1),
+    ]
+
+    private static let expectation = ValueError(
+        message: "must be a duration of at most 100 years, such as 90, 90s, 5m, 2h, 7d, 1w or 1h30m"
+    )
+
+    init(argument: String) throws(ValueError) {
+        var rest = Array(argument.utf8)[...]
+        var units = Self.units[...]
+        var total = 0
+        repeat {
+            let digits = rest.prefix(while: \.isDigit)
+            rest = rest[digits.endIndex...]
+            // Ten digits exceed the limit, so the calculations below can't overflow.
+            guard (1...10).contains(digits.count) else { throw Self.expectation }
+            let number = digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+            if let letter = rest.popFirst() {
+                guard let unit = units.firstIndex(where: { $0.letter == letter }) else { throw Self.expectation }
+                total += number * units[unit].seconds
+                units = units[(unit + 1)...]
+            } else {
+                guard digits.count == argument.utf8.count else { throw Self.expectation }
+                total = number
+            }
+            guard total <= Self.limit else { throw Self.expectation }
+        } while !rest.isEmpty
+        seconds = total
+    }
+}
+
+/// A formatter for relative times in a single rounded unit, such as "3 minutes ago" or "in 2
+/// hours".
+enum RelativeTime {
+    private static let units: [(name: String, seconds: Double)] = [
+        ("year", 31_556_952), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1),
+    ]
+
+    /// Formats a number of seconds from now, which is negative for the past.
+    static func text(_ seconds: Double) -> String {
+        let length = seconds.magnitude
+        guard length >= 1 else { return "now" }
+        let unit = units.first { length >= $0.seconds } ?? ("second", 1)
+        let count = (length / unit.seconds).rounded(.down)
+        let words = "\(Int(exactly: count) ?? 0) \(unit.name)\(count == 1 ? "" : "s")"
+        return seconds < 0 ? words + " ago" : "in " + words
+    }
+}
+
+/// Notes about the times in claims, such as "exp: 2026-01-31T12:00:00Z (expires in 5 minutes)".
+struct TimeNotes {
+    /// The current time in seconds since 1970.
+    let now: Double
+
+    /// Returns a line for each of the claims `iat`, `nbf` and `exp`.
+    func lines(in claims: JSONObject) -> [String] {
+        ["iat", "nbf", "exp"].compactMap { name in
+            guard let value = claims[name] else { return nil }
+            guard let seconds = value.number?.double else { return "\(name): not a time" }
+            guard let time = Timestamp(secondsSince1970: seconds) else { return "\(name): outside the years 1 to 9999" }
+            return "\(name): \(time.localText) (\(verb(name, seconds)) \(RelativeTime.text(seconds - now)))"
+        }
+    }
+
+    private func verb(_ name: String, _ seconds: Double) -> String {
+        switch name {
+        case "exp": seconds > now ? "expires" : "expired"
+        case "nbf": seconds > now ? "begins" : "began"
+        default: "issued"
+        }
+    }
+}

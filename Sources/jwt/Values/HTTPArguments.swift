@@ -1,4 +1,51 @@
+import Foundation
 import Networking
+
+/// The URL of a service that receives secrets: an https URL, or an http URL on this machine.
+struct ServiceURL: ArgumentValue, Equatable {
+    static let placeholder = "URL"
+
+    let url: URL
+    /// The URL in messages, without the query, which may contain a secret.
+    let name: String
+
+    init(argument: String) throws(ValueError) {
+        guard let url = URL(string: argument, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),
+            url.user == nil, url.password == nil, url.fragment == nil
+        else { throw ValueError(message: "must be an https URL without a password or fragment") }
+        guard origin.scheme == "https" || origin.isLoopback else {
+            throw ValueError(message: "must be an https URL; http is allowed only for this machine")
+        }
+        self.url = url
+        name = argument.prefix { $0 != "?" }.description
+    }
+}
+
+/// The scheme, host and port of a server, such as `https://api.example`.
+struct OriginArgument: ArgumentValue, Equatable {
+    let text: String
+
+    init(argument: String) throws(ValueError) {
+        let parts = URIReference(argument)
+        guard let scheme = parts.scheme, let authority = parts.authority, parts.path.isEmpty || parts.path == "/",
+            parts.query == nil, parts.fragment == nil,
+            let origin = Self(scheme: scheme, authority: authority)
+        else { throw ValueError(message: "must be a scheme and a host, such as https://api.example") }
+        self = origin
+    }
+
+    /// Creates an origin, or returns `nil` if the host isn't valid.
+    init?(scheme: String, authority: String) {
+        let text = "\(scheme.lowercased())://\(authority)"
+        guard authority.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !Self.delimiters.contains($0) }),
+            let url = URL(string: text, encodingInvalidCharacters: false), HTTPOrigin(url) != nil
+        else { return nil }
+        self.text = text
+    }
+
+    /// Characters that would add another part to the URL.
+    private static let delimiters = Set("/?#@\\".utf8)
+}
 
 /// A header field in the form `NAME: VALUE`, or `@FILE` for a file with one field per line, which
 /// other users can't see.

@@ -1,5 +1,18 @@
 import TokenGeneration
 
+/// Text that isn't empty.
+///
+/// An empty value is almost always an unset shell variable. `--claim NAME=` sets an empty claim on
+/// purpose.
+struct NonEmptyText: ArgumentValue {
+    let text: String
+
+    init(argument: String) throws(ValueError) {
+        guard !argument.isEmpty else { throw ValueError(message: "must not be empty") }
+        text = argument
+    }
+}
+
 /// A whole number in a range.
 protocol NumberArgument: ArgumentValue, Equatable {
     /// The kind of number in messages.
@@ -61,4 +74,26 @@ struct RSAKeySize: NumberArgument {
     static let range = 2_048...8_192
 
     let number: Int
+}
+
+/// A number of decoys, or a range from which each object and array gets a random number.
+struct DecoyCount: ArgumentValue, Equatable {
+    private static let limit = 100
+
+    let range: ClosedRange<Int>
+
+    init(argument: String) throws(ValueError) {
+        let numbers = argument.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false).map(Self.number)
+        guard let first = numbers.first ?? nil, let last = numbers.last ?? nil, first <= last else {
+            throw ValueError(
+                message: "must be a number from 0 to \(Self.limit), or a range of two such numbers, such as 2-5"
+            )
+        }
+        range = first...last
+    }
+
+    private static func number(_ text: Substring) -> Int? {
+        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        return Int(text).flatMap { $0 <= limit ? $0 : nil }
+    }
 }

@@ -1,0 +1,239 @@
+import TokenGeneration
+
+extension KeyFile {
+    /// Returns the recipient's key: a public key, the public part of a private key, or a secret.
+    ///
+    /// The ID selects the key in a JWK Set.
+    func encryptionKey(
+        for algorithm: JWEAlgorithm?,
+        _ encryption: JWEEncryption?,
+        keyID: String?
+    ) throws(CommandFailure) -> EncryptionKey {
+        if case .set(let set) = content {
+            return try KeySetRecipient(set: set, name: name, keyID: keyID).key(algorithm, encryption)
+        }
+        return try Self.describing(name) {
+            try EncryptionCandidates(jwk: encryptionJWK()).encryptionKey(algorithm, encryption)
+        }
+    }
+
+    /// Returns the keys for decryption: one for each accepted algorithm, of each key in a JWK Set.
+    ///
+    /// Without a list, all algorithms that fit the key are accepted.
+    func decryptionKeys(
+        for algorithms: [JWEAlgorithm]?,
+        _ encryptions: [JWEEncryption]
+    ) throws(CommandFailure) -> [DecryptionKey] {
+        try Self.describing(name) {
+            guard case .set(let set) = content else {
+                return try EncryptionCandidates(jwk: decryptionJWK()).decryptionKeys(algorithms, encryptions)
+            }
+            var keys: [DecryptionKey] = []
+            var reason: TokenError?
+            for jwk in set.keys {
+                do throws(TokenError) {
+                    keys += try EncryptionCandidates(jwk: jwk).decryptionKeys(algorithms, encryptions)
+                } catch {
+                    reason = reason ?? error
+                }
+            }
+            guard keys.isEmpty else { return keys }
+            throw reason ?? TokenError(.unknownKey, "the key set is empty")
+        }
+    }
+
+    /// Returns the key as a JWK without an algorithm, unless the file is a JWK.
+    private func encryptionJWK() throws(TokenError) -> JWK {
+        switch content {
+        case .pem(let text) where !text.contains("PRIVATE KEY-----"):
+            return try Self.withKeyType { algorithm throws(TokenError) in
+                try EncryptionKey(pem: text, algorithm: algorithm).jwk
+            }
+        case .der(let bytes) where Self.isPublicDER(bytes):
+            return try Self.withKeyType { algorithm throws(TokenError) in
+                try EncryptionKey(der: bytes, algorithm: algorithm).jwk
+            }
+        default:
+            do throws(TokenError) {
+                return try decryptionJWK()
+            } catch  where error.code == .passwordRequired {
+                throw TokenError(
+                    .publicKeyRequired,
+                    "the private key is encrypted; pass its public part, which jwt key public prints"
+                )
+            }
+        }
+    }
+
+    private func decryptionJWK() throws(TokenError) -> JWK {
+        switch content {
+        case .jwk(let jwk): return jwk
+        case .secret(let octets): return try JWK(["kty": "oct", "k": .string(Base64URL.encode(octets))])
+        case .pem(let text):
+            return try Self.withKeyType { algorithm throws(TokenError) in
+                try DecryptionKey(pem: text, password: password, algorithm: algorithm).privateJWK()
+            }
+        case .der(let bytes):
+            return try Self.withKeyType { algorithm throws(TokenError) in
+                try DecryptionKey(der: bytes, password: password, algorithm: algorithm).privateJWK()
+            }
+        case .set: throw TokenError(.unsupportedKey, "contains a JWK Set, but a single key is needed")
+        }
+    }
+
+    /// Returns the JWK of a key whose type isn't known, without an algorithm.
+    private static func withKeyType(_ read: (JWEAlgorithm) throws(TokenError) -> JWK) throws(TokenError) -> JWK {
+        for algorithm in [JWEAlgorithm.ecdhESA256KW, .rsaOAEP256] {
+            do throws(TokenError) {
+                var jwk = try read(algorithm)
+                jwk.algorithm = nil
+                return jwk
+            } catch {
+                guard error.code == .algorithmMismatch else { throw error }
+            }
+        }
+        throw TokenError(.unsupportedKey, "the key is for signatures; encryption needs an RSA, EC, X25519 or X448 key")
+    }
+}
+
+/// The algorithms that a key can be used for with encrypted tokens.
+///
+/// Most keys can be used with several algorithms: an EC key with all of ECDH-ES, a secret of 32
+/// bytes with A256KW, A256GCMKW and `dir`. A JWK that states `alg` is for that one alone.
+struct EncryptionCandidates {
+    let jwk: JWK
+
+    /// The algorithms for new tokens, from the preferred one.
+    private static let preferences: [JWEAlgorithm] = [.ecdhESA256KW, .rsaOAEP256, .a256KW, .a192KW, .a128KW, .dir]
+
+    /// Returns the key for encryption with an algorithm: by default with that of the JWK, or with
+    /// the preferred one.
+    ///
+    /// Only a key for `dir` may need the content encryption.
+    func encryptionKey(
+        _ algorithm: JWEAlgorithm? = nil,
+        _ encryption: JWEEncryption? = nil,
+        _ make: (JWK, JWEAlgorithm?, JWEEncryption?) throws(TokenError) -> EncryptionKey =
+            EncryptionKey.init(jwk:algorithm:encryption:)
+    ) throws(TokenError) -> EncryptionKey {
+        do throws(TokenError) {
+            return try make(jwk, algorithm, direct(algorithm) ? encryption : nil)
+        } catch {
+            guard algorithm == nil, error.code == .algorithmRequired else { throw error }
+        }
+        for preference in Self.preferences {
+            let key = try? make(jwk, preference, direct(preference) ? encryption : nil)
+            if let key { return key }
+        }
+        throw refusal
+    }
+
+    /// Returns a key for decryption with each accepted algorithm that the JWK can be used for.
+    ///
+    /// Without a list, all algorithms that don't need a password are accepted.
+    ///
+    /// - Throws: ``TokenError`` with the reason if there's no such key.
+    func decryptionKeys(
+        _ algorithms: [JWEAlgorithm]?,
+        _ encryptions: [JWEEncryption]
+    ) throws(TokenError) -> [DecryptionKey] {
+        var keys: [DecryptionKey] = []
+        var reasons: [TokenError] = []
+        for algorithm in algorithms ?? JWEAlgorithm.implemented where !algorithm.usesPassword {
+            // A key for dir is for one content encryption.
+            for encryption in algorithm == .dir ? encryptions.map(Optional.some) : [nil] {
+                do throws(TokenError) {
+                    keys.append(try DecryptionKey(jwk: jwk, algorithm: algorithm, encryption: encryption))
+                } catch {
+                    reasons.append(error)
+                }
+            }
+        }
+        guard keys.isEmpty else { return keys }
+        if let algorithms, let reason = reasons.first, algorithms.count == 1 { throw reason }
+        do throws(TokenError) {
+            _ = try DecryptionKey(jwk: jwk)
+        } catch {
+            throw error.code == .algorithmRequired ? refusal : error
+        }
+        throw TokenError(
+            .algorithmMismatch,
+            "the key is for \(jwk.algorithm ?? "another algorithm"), which --alg or --enc doesn't list"
+        )
+    }
+
+    /// Returns whether the content encryption determines the key: for `dir`, also by its name in
+    /// the JWK.
+    private func direct(_ algorithm: JWEAlgorithm?) -> Bool {
+        let stated = jwk.algorithm.map { $0 == "dir" || JWEEncryption(rawValue: $0) != nil } ?? false
+        return algorithm == .dir || algorithm == nil && stated
+    }
+
+    private var refusal: TokenError {
+        jwk.keyType == "oct"
+            ? TokenError(
+                .algorithmMismatch,
+                "no accepted algorithm uses a secret of this size; most need 16, 24, 32, 48 or 64 bytes"
+            )
+            : TokenError(.algorithmMismatch, "the key can't be used with an accepted algorithm; see --alg")
+    }
+}
+
+/// The recipient whose key is in a JWK Set.
+struct KeySetRecipient {
+    let set: JWKSet
+    /// The name of the set in messages.
+    let name: String
+    /// The ID of the key, if the user specifies one.
+    let keyID: String?
+
+    /// Returns the key to encrypt with: the one with the ID, or the only one that can encrypt.
+    ///
+    /// Keys with `use` or `alg` for encryption take precedence over those that don't state a use.
+    /// Secrets in a set are ignored.
+    func key(_ algorithm: JWEAlgorithm?, _ encryption: JWEEncryption?) throws(CommandFailure) -> EncryptionKey {
+        try KeyFile.describing(name) {
+            let named = keyID.map { set.keys(withID: $0) } ?? set.keys
+            guard !named.isEmpty else {
+                throw TokenError(.unknownKey, "the key set has no key\(keyID == nil ? "" : " with this kid")")
+            }
+            var keys: [(jwk: JWK, key: EncryptionKey)] = []
+            var reason: TokenError?
+            for jwk in named {
+                do throws(TokenError) {
+                    keys.append((jwk, try key(of: jwk, algorithm, encryption)))
+                } catch {
+                    reason = reason ?? error
+                }
+            }
+            let stated = keys.filter { $0.jwk.use == "enc" || $0.jwk.algorithm != nil }
+            let matches = stated.isEmpty ? keys : stated
+            guard let match = matches.first else {
+                let details = named.count == 1 ? reason.map { ": \($0.message)" } ?? "" : ""
+                throw TokenError(.unknownKey, "the key set has no matching key for encryption\(details)")
+            }
+            guard matches.count == 1 else {
+                throw TokenError(.ambiguousKey, "several keys in the set can encrypt; choose one with --kid")
+            }
+            return match.key
+        }
+    }
+
+    private func key(
+        of jwk: JWK,
+        _ algorithm: JWEAlgorithm?,
+        _ encryption: JWEEncryption?
+    ) throws(TokenError) -> EncryptionKey {
+        guard jwk.keyType != "oct" else { throw TokenError(.unsupportedKey, "secrets in a key set are ignored") }
+        return try EncryptionCandidates(jwk: jwk).encryptionKey(algorithm, encryption) {
+            jwk,
+            algorithm,
+            _ throws(TokenError) in
+            guard let algorithm = algorithm ?? jwk.algorithm.flatMap(JWEAlgorithm.init(rawValue:)) else {
+                return try EncryptionKey(jwk: jwk)
+            }
+            // The set limits the size of RSA keys.
+            return try JWKSet(keys: [jwk], maximumRSAKeySize: set.maximumRSAKeySize).encryptionKey(for: algorithm)
+        }
+    }
+}
