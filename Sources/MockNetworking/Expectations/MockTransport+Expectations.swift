@@ -1,3 +1,4 @@
+import Networking
 import Synchronization
 
 extension MockTransport {
@@ -62,4 +63,148 @@ extension MockTransport {
     public func discrepancies(inOrder: Bool = false) -> [Discrepancy] {
         ledger.withLock { $0.discrepancies(inOrder: inOrder) }
     }
+}
+
+/// The expectations, the requests that met them and the remaining responses, kept behind a lock by
+/// the owner.
+struct ExpectationLedger: Sendable {
+    private struct Entry {
+        let expectation: RequestExpectation
+        let answers: [MockTransport.Step]
+        /// The expected number of requests, or `nil` for any number.
+        let count: Int?
+        var arrivals = 0
+    }
+
+    private struct Stray {
+        let number: Int
+        let request: HTTPRequest
+    }
+
+    /// The response to a request.
+    enum Answer {
+        case step(MockTransport.Step)
+        /// No expectation matches; the transport's script may respond.
+        case none
+        /// The request arrived too often.
+        case tooOften(String)
+    }
+
+    private var entries: [Entry] = []
+    private var arrivals: [(number: Int, entry: Int)] = []
+    private var strays: [Stray] = []
+    private var requestCount = 0
+
+    /// A Boolean value that indicates whether there are no expectations to compare requests with.
+    var isEmpty: Bool { entries.isEmpty }
+
+    mutating func add(_ expectation: RequestExpectation, count: Int?, answers: [MockTransport.Step]) {
+        entries.append(Entry(expectation: expectation, answers: answers, count: count))
+    }
+
+    /// The expectations so far, for comparing them with a request outside the lock.
+    var expectations: [RequestExpectation] { entries.map(\.expectation) }
+
+    /// Returns the response to a request that matches the given expectations, preferring one that's
+    /// still unmet to one that allows any number.
+    mutating func answer(_ matching: [Int]) -> Answer {
+        requestCount += 1
+        let open = matching.first { index in entries[index].count.map { entries[index].arrivals < $0 } ?? false }
+        guard let index = open ?? matching.first(where: { entries[$0].count == nil }) else {
+            guard let index = matching.first, let count = entries[index].count else { return .none }
+            entries[index].arrivals += 1
+            arrivals.append((requestCount, index))
+            return .tooOften("\(entries[index].expectation) was received again, expected \(Self.times(count))")
+        }
+        let place = entries[index].arrivals
+        entries[index].arrivals += 1
+        arrivals.append((requestCount, index))
+        let answers = entries[index].answers
+        return .step(answers.isEmpty ? .status(200) : answers[min(place, answers.count - 1)])
+    }
+
+    /// Records the last request as unexpected, and describes its differences from the expectations.
+    mutating func noteStray(_ request: HTTPRequest) -> String {
+        strays.append(Stray(number: requestCount, request: request))
+        return text(ofStray: strays[strays.count - 1])
+    }
+}
+
+// MARK: Reporting
+extension ExpectationLedger {
+    func discrepancies(inOrder: Bool) -> [MockTransport.Discrepancy] {
+        var found: [MockTransport.Discrepancy] = []
+        for entry in entries {
+            guard let count = entry.count, entry.arrivals != count else { continue }
+            let text = "\(entry.expectation) was received \(Self.times(entry.arrivals)), expected \(Self.times(count))"
+            if entry.arrivals > count {
+                found.append(.init(kind: .tooOften, description: text))
+            } else {
+                found.append(.init(kind: .unmet, description: text + nearest(to: entry.expectation)))
+            }
+        }
+        for stray in strays {
+            found.append(.init(kind: .unexpected, description: text(ofStray: stray)))
+        }
+        if inOrder, let text = disorder { found.append(.init(kind: .outOfOrder, description: text)) }
+        return found
+    }
+
+    /// Describes the unexpected request that's closest to an expectation, and its differences.
+    private func nearest(to expectation: RequestExpectation) -> String {
+        let candidates = strays.map { ($0, expectation.differences(from: $0.request)) }
+        guard let (stray, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
+            differences.distance < 32
+        else { return "" }
+        return "; the closest match is request \(stray.number):" + Self.list(differences)
+    }
+
+    private func text(ofStray stray: Stray) -> String {
+        let name = "request \(stray.number), \(stray.request.shownName), wasn't expected"
+        let open = entries.filter { entry in entry.count.map { entry.arrivals < $0 } ?? true }
+        guard !open.isEmpty else { return "\(name): all expected requests have already arrived" }
+        let candidates = open.map { ($0.expectation, $0.expectation.differences(from: stray.request)) }
+        guard let (expectation, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
+            differences.distance < 32
+        else { return "\(name); expected \(open.count == 1 ? "" : "one of ")\(Self.names(open.map(\.expectation)))" }
+        return "\(name); the closest match is \(expectation):" + Self.list(differences)
+    }
+
+    /// Describes the first request that arrived before one that was expected earlier.
+    private var disorder: String? {
+        let order = arrivals.filter { entries[$0.entry].count != nil }
+        for (earlier, later) in zip(order, order.dropFirst()) where later.entry < earlier.entry {
+            let names = order.map { entries[$0.entry].expectation }
+            return "\(entries[later.entry].expectation) (request \(later.number)) must precede "
+                + "\(entries[earlier.entry].expectation) (request \(earlier.number)); the order was \(Self.names(names, limit: 20))"
+        }
+        return nil
+    }
+
+    private static func times(_ count: Int) -> String {
+        switch count {
+        case 0: "0 times"
+        case 1: "once"
+        case 2: "twice"
+        default: "\(count) times"
+        }
+    }
+
+    private static func names(_ expectations: [RequestExpectation], limit: Int = 5) -> String {
+        let shown = expectations.prefix(limit).map(\.description).joined(separator: ", ")
+        return expectations.count > limit ? "\(shown) and \(expectations.count - limit) more" : shown
+    }
+
+    private static func list(_ differences: [RequestDifference]) -> String {
+        differences.map { "\n  - \($0.text)" }.joined()
+    }
+}
+
+extension [RequestDifference] {
+    fileprivate var distance: Int { reduce(0) { $0 + $1.distance } }
+}
+
+extension HTTPRequest {
+    /// The method and the URL, without secrets.
+    fileprivate var shownName: String { "\(method) \(Redaction.standard.redacted(url))" }
 }

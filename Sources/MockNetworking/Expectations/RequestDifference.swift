@@ -92,3 +92,147 @@ extension String {
         return count > limit ? "\"\(visible)…\" (\(count) characters)" : "\"\(visible)\""
     }
 }
+
+/// A comparison of a request's body with the expected one: by value for JSON and forms, otherwise
+/// byte by byte.
+struct BodyComparison {
+    let expected: Data
+    let actual: Data
+    /// The content types of the expected and of the actual body.
+    let contentType: String?
+    let actualContentType: String?
+
+    /// A description of the difference without secrets, or `nil` if the bodies match.
+    var difference: String? {
+        guard expected != actual else { return nil }
+        switch kind {
+        case .json:
+            guard let left = Self.json(expected) else { return "body: the expected body isn't valid JSON" }
+            guard let right = Self.json(actual) else {
+                return "body: expected JSON, got \(actual.isEmpty ? "none" : "something else")"
+            }
+            return Self.isSame(left, right) ? nil : jsonDifference(left, right)
+        case .form:
+            return formDifference
+        case .octets:
+            return octetDifference
+        }
+    }
+
+    private enum Kind { case json, form, octets }
+
+    private var kind: Kind {
+        let type = (contentType ?? "").prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        if type == "application/json" || type.hasSuffix("+json") { return .json }
+        return type == FormURLEncoded.contentType ? .form : .octets
+    }
+
+    // MARK: JSON
+
+    /// Parses any JSON value; the parser only accepts objects, so the value is wrapped in one.
+    private static func json(_ data: Data) -> JSONValue? {
+        var limits = JSONLimits.document
+        limits.size = 64 << 20
+        let wrapped = Array(#"{"body":"#.utf8) + Array(data) + Array("}".utf8)
+        guard let object = try? JSONObject(parsing: wrapped, limits: limits), object.count == 1 else { return nil }
+        return object["body"]
+    }
+
+    /// Returns whether two values are equal, comparing numbers by value rather than by notation.
+    private static func isSame(_ left: JSONValue, _ right: JSONValue) -> Bool {
+        switch (left, right) {
+        case (.number(let left), .number(let right)):
+            left == right || (left.double != nil && left.double == right.double)
+        case (.array(let left), .array(let right)):
+            left.count == right.count && zip(left, right).allSatisfy(isSame)
+        case (.object(let left), .object(let right)):
+            left.count == right.count
+                && left.allSatisfy { member in right[member.name].map { isSame(member.value, $0) } ?? false }
+        default: left == right
+        }
+    }
+
+    private func jsonDifference(_ left: JSONValue, _ right: JSONValue) -> String {
+        let redacted = [expected, actual].map { body in
+            Redaction.standard.redacted(body, contentType: "application/json").flatMap { Self.json(Data($0.utf8)) }
+        }
+        guard let left = redacted[0], let right = redacted[1],
+            let place = Self.firstDifference(left, right, at: "body")
+        else { return "body: a secret differs from the expected value" }
+        return place
+    }
+
+    private static func firstDifference(_ left: JSONValue, _ right: JSONValue, at path: String) -> String? {
+        switch (left, right) {
+        case (.object(let left), .object(let right)):
+            for member in left {
+                guard let other = right[member.name] else { return "\(path).\(member.name): expected, but missing" }
+                if let found = firstDifference(member.value, other, at: "\(path).\(member.name)") { return found }
+            }
+            return right.first { left[$0.name] == nil }.map { "\(path).\($0.name): unexpected" }
+        case (.array(let left), .array(let right)):
+            for (index, pair) in zip(left, right).enumerated() {
+                if let found = firstDifference(pair.0, pair.1, at: "\(path)[\(index)]") { return found }
+            }
+            guard left.count != right.count else { return nil }
+            return "\(path): expected \(left.count) elements, got \(right.count)"
+        default:
+            guard !isSame(left, right) else { return nil }
+            return "\(path): expected \(shown(left)), got \(shown(right))"
+        }
+    }
+
+    private static func shown(_ value: JSONValue) -> String {
+        switch value {
+        case .string(let text): text.quoted
+        case .number(let number): number.literal
+        case .bool(let bool): "\(bool)"
+        case .null: "null"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+
+    // MARK: Forms
+
+    private var formDifference: String? {
+        guard Self.fields(expected) != Self.fields(actual) else { return nil }
+        let redacted = [expected, actual].map { body in
+            let text = Redaction.standard.redacted(body, contentType: FormURLEncoded.contentType) ?? ""
+            return Self.fields(Data(text.utf8))
+        }
+        let missing = redacted[0].filter { !redacted[1].contains($0) }
+        let additional = redacted[1].filter { !redacted[0].contains($0) }
+        if missing.isEmpty, additional.isEmpty { return "body: a secret in the form differs from the expected value" }
+        let parts = [("expected", missing), ("got", additional)].filter { !$0.1.isEmpty }.map { verb, fields in
+            let items = fields.flatMap { FormText.items(in: $0.utf8) }
+            return "\(verb) \(items.map { "\($0.name)=\(($0.value ?? "").quoted)" }.joined(separator: ", "))"
+        }
+        return "body: \(parts.joined(separator: "; "))"
+    }
+
+    /// Returns the fields of a form in any order and encoding, sorted and encoded in one way, which
+    /// compares them by their bytes.
+    private static func fields(_ form: Data) -> [String] {
+        FormText.items(in: form).map { item in
+            FormURLEncoded.encode(item.name) + (item.value.map { "=" + FormURLEncoded.encode($0) } ?? "")
+        }
+        .sorted()
+    }
+
+    // MARK: Bytes
+
+    private var octetDifference: String {
+        let texts = [(expected, contentType), (actual, actualContentType)].map { body, type in
+            Redaction.standard.redacted(body, contentType: type)
+        }
+        if let left = texts[0], let right = texts[1], left != right {
+            return "body: expected \(left.quoted), got \(right.quoted)"
+        }
+        if expected.count != actual.count {
+            return "body: expected \(expected.count) bytes, got \(actual.count)"
+        }
+        let place = zip(expected, actual).prefix { $0 == $1 }.count
+        return "body: the bytes differ from offset \(place) of \(expected.count)"
+    }
+}

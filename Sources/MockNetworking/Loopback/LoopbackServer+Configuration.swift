@@ -1,4 +1,6 @@
+public import Foundation
 public import Networking
+import OpenSSLCrypto
 
 extension LoopbackServer {
     /// The limits, TLS settings and time source of a server.
@@ -54,5 +56,153 @@ extension LoopbackServer {
         public let status: Int
         /// The reason for the rejection.
         public let reason: String
+    }
+}
+
+extension LoopbackServer {
+    /// The TLS settings of a server: its certificate, its demands on clients and its versions.
+    ///
+    /// ```swift
+    /// let authority = try MockCertificateAuthority()
+    /// var configuration = LoopbackServer.Configuration()
+    /// configuration.tls = LoopbackServer.TLS(
+    ///     certificate: try authority.issueServerCertificate()
+    /// )
+    /// configuration.tls?.clientAuthentication = .required(issuedBy: authority)
+    /// let server = try LoopbackServer.start(configuration: configuration)
+    /// ```
+    public struct TLS: Sendable {
+        /// The server's certificate, with its key.
+        public var certificate: MockCertificate
+        /// The server's demand for client certificates; the default is
+        /// ``ClientAuthentication/none``.
+        public var clientAuthentication = ClientAuthentication.none
+        /// The oldest supported version; the default is TLS 1.2.
+        public var minimumVersion = Version.tls12
+        /// The newest supported version; the default is TLS 1.3.
+        public var maximumVersion = Version.tls13
+        /// A Boolean value that indicates whether clients get tickets for resuming sessions; the
+        /// default is `true`.
+        package var issuesSessionTickets = true
+
+        /// Creates the settings of a server with TLS 1.2 and 1.3, session tickets and no demand for
+        /// client certificates.
+        ///
+        /// - Parameter certificate: The server's certificate, with its key.
+        public init(certificate: MockCertificate) {
+            self.certificate = certificate
+        }
+
+        func makeContext() throws(MockError) -> TLSServerContext {
+            var configuration = TLSServerConfiguration(chain: certificate.chain, key: certificate.key)
+            configuration.clientAuthentication = clientAuthentication.wrapped
+            configuration.minimumVersion = minimumVersion.wrapped
+            configuration.maximumVersion = maximumVersion.wrapped
+            configuration.issuesSessionTickets = issuesSessionTickets
+            do throws(CryptoError) {
+                return try TLSServerContext(configuration)
+            } catch {
+                throw MockError(.cannotStart, "the loopback server can't use TLS; see the cause", cause: error)
+            }
+        }
+    }
+}
+
+extension LoopbackServer.TLS {
+    /// A version of TLS.
+    public struct Version: Sendable, Hashable, CustomStringConvertible {
+        let wrapped: TLSServerConfiguration.Version
+
+        /// TLS 1.1, which is forbidden ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)), for
+        /// testing that clients reject it.
+        package static let insecureTLS11 = Self(wrapped: .insecureTLS11)
+        /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
+        public static let tls12 = Self(wrapped: .tls12)
+        /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
+        public static let tls13 = Self(wrapped: .tls13)
+
+        /// The name, such as `TLSv1.3`.
+        public var description: String {
+            switch wrapped {
+            case .insecureTLS11: "TLSv1.1"
+            case .tls12: "TLSv1.2"
+            case .tls13: "TLSv1.3"
+            }
+        }
+    }
+
+    /// A server's demand for client certificates
+    /// ([RFC 8446 §4.3.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.3.2)).
+    public struct ClientAuthentication: Sendable {
+        let wrapped: TLSServerConfiguration.ClientAuthentication
+
+        /// No request for a certificate.
+        public static let none = Self(wrapped: .none)
+
+        /// Requests a certificate, but accepts clients without one.
+        ///
+        /// A certificate from another authority fails the handshake.
+        ///
+        /// - Parameter authorities: The accepted authorities. An intermediate authority counts only
+        ///   for itself.
+        /// - Returns: The demand.
+        public static func requested(issuedBy authorities: MockCertificateAuthority...) -> Self {
+            Self(wrapped: .requested(roots: authorities.map(\.certificate)))
+        }
+
+        /// Fails the handshake without a certificate from one of the authorities.
+        ///
+        /// - Parameter authorities: The accepted authorities. An intermediate authority counts only
+        ///   for itself.
+        /// - Returns: The demand.
+        public static func required(issuedBy authorities: MockCertificateAuthority...) -> Self {
+            Self(wrapped: .required(roots: authorities.map(\.certificate)))
+        }
+    }
+}
+
+extension LoopbackServer {
+    /// A record of a server's connection.
+    public struct ConnectionRecord: Sendable, Hashable {
+        /// The connection's number; the first connection has the number 1.
+        public let number: Int
+        /// A Boolean value that indicates whether neither side has closed the connection.
+        public internal(set) var isOpen = true
+        /// The number of request bytes received, after decryption.
+        ///
+        /// If the client ends the TLS handshake, 0 proves that it sent no readable part of its
+        /// request.
+        public internal(set) var receivedOctetCount = 0
+        /// The TLS version; `nil` before the end of the handshake, and without TLS.
+        package internal(set) var tlsVersion: TLS.Version?
+        /// The name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
+        package internal(set) var cipherSuite: String?
+        /// The host name in the client's handshake; clients never send an IP address.
+        package internal(set) var serverName: String?
+        /// The protocol that ALPN selected: `http/1.1`, or `nil` if the client didn't offer it.
+        package internal(set) var applicationProtocol: String?
+        /// A Boolean value that indicates whether an earlier session was resumed, which doesn't
+        /// present certificates again.
+        package internal(set) var isResumed = false
+        /// The subject of the client's certificate, such as `CN=billing`.
+        package internal(set) var clientCertificateSubject: String?
+        /// The client's certificate in DER.
+        public internal(set) var clientCertificateDER: Data?
+        /// OpenSSL's reason for the handshake failure; `nil` if it succeeded or is still in
+        /// progress.
+        public internal(set) var handshakeFailure: String?
+
+        /// A Boolean value that indicates whether a TLS handshake succeeded.
+        package var isHandshakeFinished: Bool { tlsVersion != nil }
+
+        mutating func note(_ session: TLSServerSession) {
+            tlsVersion = session.version.map { TLS.Version(wrapped: $0) }
+            cipherSuite = session.cipherSuite
+            serverName = session.serverName
+            applicationProtocol = session.applicationProtocol
+            isResumed = session.isResumed
+            clientCertificateSubject = session.clientCertificate?.subject
+            clientCertificateDER = session.clientCertificate.map { Data($0.der) }
+        }
     }
 }
