@@ -4,21 +4,16 @@ import OAuth2
 import TokenGeneration
 import WorkloadIdentity
 
-/// An error that ends a command, other than an invalid command line.
 struct CommandFailure: Error {
-    /// The kind of failure, which determines the exit code.
     struct Code: Hashable, Sendable {
         let exitStatus: Int32
 
-        /// A token, signature or server was rejected.
         static let rejected = Code(exitStatus: 1)
-        /// Something else failed, such as a file, a key or a closed pipe.
         static let failed = Code(exitStatus: 2)
     }
 
     let code: Code
-    /// The problem and the solution on one line, or an empty string to print nothing, such as when
-    /// the reader of a pipe has exited.
+    /// The problem and the solution on one line, or an empty string to print nothing.
     let message: String
     let cause: (any Error)?
 
@@ -33,8 +28,6 @@ struct CommandFailure: Error {
     }
 
     /// Runs a closure, and turns every error that isn't a failure yet into one.
-    ///
-    /// The message begins with the subject, such as a file, and ends with the advice.
     static func reporting<Value: ~Copyable>(
         _ code: Code = .failed,
         at subject: String? = nil,
@@ -95,7 +88,6 @@ extension NetworkError: DescribedError {}
 extension TrustConfigurationError: DescribedError {}
 
 extension NetworkError {
-    /// The option that makes an untrusted server trusted, or nothing for other errors.
     var trustAdvice: String {
         tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
     }

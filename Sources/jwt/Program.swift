@@ -1,13 +1,10 @@
 internal import CProcess
 import Glibc
 
-/// The `jwt` command.
 @main
 enum Program {
-    /// The version, as printed by `jwt --version`.
     static let version = "0.1.0"
 
-    /// The exit code for usage errors, as in `sysexits.h`.
     static let usageStatus: Int32 = 64
 
     static let definition = CommandDefinition(
@@ -59,7 +56,6 @@ enum Program {
         }
     }
 
-    /// Runs a command line, and returns the exit code.
     private static func run(_ texts: [String?]) -> Int32 {
         // Honor --json even if the rest of the command line is invalid.
         let arguments = texts.compactMap(\.self)
@@ -101,7 +97,6 @@ enum Program {
     }
 }
 
-/// The protection of the process and its memory.
 enum ProcessProtection {
     /// Protects the process, and must be called before the process reads secrets.
     ///
@@ -123,7 +118,6 @@ enum ProcessProtection {
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }
 
-    /// Returns whether the process ignores a signal, for example because it was started by `nohup`.
     static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard unsafe sigaction(number, nil, &action) == 0 else { return false }

@@ -1,13 +1,9 @@
-/// A parsed command line.
 enum Invocation {
-    /// Help on the command at the path.
     case help(CommandDefinition, path: [String])
     case version
-    /// A command group without a subcommand.
     case missingCommand(CommandDefinition, path: [String])
     case run(CommandDefinition.Action, ParsedArguments)
 
-    /// Finds the command and parses its arguments, without the program's name.
     init(_ arguments: [String], root: CommandDefinition) throws(UsageError) {
         self = try Self.resolve(arguments[...], in: root, path: [root.name])
     }
@@ -70,21 +66,17 @@ enum Invocation {
     }
 }
 
-/// A parser for the arguments of one command.
+/// Accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and combined flags
+/// (`-ab`).
 ///
-/// The parser accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and
-/// combined flags (`-ab`). `--` ends the options, and `-` alone is an ordinary argument. Option
-/// names can't be abbreviated, so that a new option can't break a script. Error messages never
-/// repeat a value.
+/// Names can't be abbreviated, so that a new option can't break a script. Messages never repeat a
+/// value.
 struct ArgumentParser {
     let path: [String]
     let definition: CommandDefinition
 
-    /// Returns whether the arguments request help: `--help` or `-h` as an option, or the single
-    /// word `help`.
-    ///
-    /// A request for help overrides all other errors. An option's value never counts as a request:
-    /// a script that passes such text on must not mistake the help for its result.
+    /// A request for help overrides all errors, but an option's value is never a request: a script
+    /// that passes such text on must not mistake the help for its result.
     func asksForHelp(_ arguments: [String]) -> Bool {
         if arguments == ["help"] { return true }
         var rest = arguments[...]
@@ -97,7 +89,6 @@ struct ArgumentParser {
         return false
     }
 
-    /// Parses the arguments after the command's name.
     func parse(_ arguments: [String]) throws(UsageError) -> ParsedArguments {
         var result = ParsedArguments(path: path)
         var rest = arguments[...]
@@ -158,10 +149,8 @@ struct ArgumentParser {
         }
     }
 
-    /// Returns the next argument as an option's value.
-    ///
-    /// Rejects an argument that is itself an option of the command, because the value is most
-    /// likely missing. `--name=value` still accepts such text.
+    /// Rejects an option of the command, because the value is most likely missing; `--name=value`
+    /// accepts such text.
     private func nextValue(
         of option: OptionDefinition,
         _ rest: inout ArraySlice<String>
@@ -235,10 +224,8 @@ struct ArgumentParser {
     }
 }
 
-/// Suggestions for mistyped names.
 enum Suggestion {
-    /// Returns the most similar candidate, or `nil` if none has at most one error per three
-    /// letters.
+    /// Returns the most similar candidate with at most one error per three letters.
     static func nearest(to typed: String, in candidates: [String]) -> String? {
         let letters = Array(typed.lowercased())
         var best: (name: String, distance: Int)?
@@ -252,8 +239,7 @@ enum Suggestion {
         return best?.name
     }
 
-    /// Returns the edit distance: the number of insertions, deletions, replacements and swaps of
-    /// adjacent letters between two texts.
+    /// Counts insertions, deletions, replacements and swaps of adjacent letters.
     static func distance(_ first: [Character], _ second: [Character]) -> Int {
         var beforePrevious: [Int] = []
         var previous = Array(0...second.count)

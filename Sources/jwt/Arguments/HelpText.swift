@@ -1,13 +1,10 @@
-/// The help text of a command.
 struct HelpText {
-    /// The command names from the root to this command.
     let path: [String]
     let command: CommandDefinition
 
     private static let width = 80
     private static let column = 24
 
-    /// The complete text, ending with a newline.
     var text: String {
         var parts = [usage, Self.wrapped(command.summary + ".", indent: 0)]
         parts += command.discussion.map { Self.wrapped($0, indent: 0) }
@@ -70,7 +67,6 @@ struct HelpText {
         return "\(heading):\n" + lines.joined(separator: "\n")
     }
 
-    /// Wraps text at the standard terminal width and indents each line.
     private static func wrapped(_ text: String, indent: Int) -> String {
         let margin = String(repeating: " ", count: indent)
         var lines: [String] = []

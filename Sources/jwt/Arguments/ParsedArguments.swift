@@ -1,6 +1,4 @@
-/// The arguments of a command, validated against its definition.
 struct ParsedArguments: Sendable {
-    /// The command names from the root to this command.
     let path: [String]
     private(set) var operands: [String] = []
     private var texts: [String: [String]] = [:]
@@ -9,7 +7,6 @@ struct ParsedArguments: Sendable {
         self.path = path
     }
 
-    /// Returns the value of an option, or `nil` if the option is absent.
     func value<Value>(of option: Option<Value>) throws(UsageError) -> Value? {
         try values(of: option).last
     }
@@ -21,7 +18,6 @@ struct ParsedArguments: Sendable {
         return value
     }
 
-    /// Returns all values of an option, in order.
     func values<Value>(of option: Option<Value>) throws(UsageError) -> [Value] {
         var values: [Value] = []
         for text in texts[option.definition.longName] ?? [] {
@@ -34,7 +30,6 @@ struct ParsedArguments: Sendable {
         return values
     }
 
-    /// Returns the value of an operand with a name for messages, or `nil` if the operand is absent.
     func operand<Value: ArgumentValue>(_ index: Int = 0, named name: String) throws(UsageError) -> Value? {
         guard let text = operands.dropFirst(index).first else { return nil }
         do throws(ValueError) {
@@ -53,7 +48,6 @@ struct ParsedArguments: Sendable {
         UsageError(path: path, message: message)
     }
 
-    /// Returns whether an option, or at least one of several, is present.
     func contains(_ options: any CommandOption) -> Bool {
         options.definitions.contains { texts[$0.longName] != nil }
     }
@@ -67,11 +61,8 @@ struct ParsedArguments: Sendable {
     }
 }
 
-/// An invalid command line.
 struct UsageError: Error, Equatable {
-    /// The path of the command, such as `["jwt", "sign"]`.
     var path: [String]
-    /// The problem and the solution, without a final period.
     var message: String
 
     var line: String {
@@ -80,18 +71,12 @@ struct UsageError: Error, Equatable {
     }
 }
 
-/// A type that parses an option's value.
 protocol ArgumentValue: Sendable {
-    /// The kind of value, for completions (plain text by default).
     static var valueKind: OptionDefinition.ValueKind { get }
 
-    /// The usual placeholder in the help, such as `FILE`.
     static var placeholder: String { get }
 
-    /// Parses the text that the user entered.
-    ///
-    /// - Throws: ``ValueError`` with a message that describes the expected format. It never
-    ///   repeats the text, which may be a secret.
+    /// - Throws: ``ValueError``, which never repeats the text, because it may be a secret.
     init(argument: String) throws(ValueError)
 }
 
@@ -105,9 +90,7 @@ extension ArgumentValue {
     static var placeholder: String { "TEXT" }
 }
 
-/// A value that the user chooses by its name.
 protocol NamedValue: ArgumentValue, RawRepresentable<String> {
-    /// The names in display order.
     static var names: [String] { get }
 }
 

@@ -7,7 +7,6 @@ struct BatchRun {
         /// A token, which needs no JSON escapes.
         case token(String)
         case object(JSONObject)
-        /// An error object for a line that can't be processed.
         case refused(JSONObject)
     }
 
@@ -16,17 +15,12 @@ struct BatchRun {
         "Process standard input line by line, and print one line of JSON for each in the same order"
     )
 
-    /// The number of buffered bytes at which output is flushed.
     private static let bufferSize = 65_536
 
     let input: InputFile
 
-    /// Processes every line, without surrounding white space.
-    ///
-    /// Output is buffered until the buffer is full or the next line isn't available yet. Pipes stay
-    /// fast, and a program that waits for each result receives it. On a terminal, each line is
-    /// printed immediately. If the results go elsewhere, standard error shows the progress of a
-    /// long batch.
+    /// Prints buffered results if the buffer is full or the next line isn't available yet, so that
+    /// pipes stay fast and a program that waits for each result receives it.
     ///
     /// - Throws: ``CommandFailure`` with the code `rejected` after the last line if at least one
     ///   line failed.
@@ -110,12 +104,9 @@ struct BatchRun {
     }
 }
 
-/// A reader that returns one line at a time, so that input of any size fits in memory.
 struct LineReader: ~Copyable {
-    /// A line without its line break.
     enum Line: Equatable {
         case octets([UInt8])
-        /// A line that exceeds the size limit and was skipped.
         case tooLong
     }
 
@@ -127,19 +118,16 @@ struct LineReader: ~Copyable {
 
     /// The total number of input bytes, or `nil` if it is unknown.
     let totalCount: Int?
-    /// The number of bytes in the lines so far, including line breaks.
     var octetCount: Int { readCount - rest.count }
 
-    /// Creates a reader of lines with a maximum size in bytes.
     init(_ file: consuming FileDescriptor, limit: Int) {
         totalCount = file.remainingCount
         self.file = file
         self.limit = limit
     }
 
-    /// Returns the next line, even if the last one has no line break, or `nil` at the end.
-    ///
-    /// It calls the closure before a read that may block: the writer may be waiting for a response.
+    /// Returns the next line, and calls the closure before a read that may block, because the
+    /// writer may be waiting for a response.
     mutating func next(beforeWaiting: () throws -> Void) throws -> Line? {
         var line: [UInt8] = []
         var isTooLong = false

@@ -3,7 +3,6 @@ import Glibc
 import Networking
 import Synchronization
 
-/// A progress bar for a batch, shown on a terminal that receives no other output.
 struct BatchProgress {
     /// The delay before the bar appears, which short batches never reach.
     private static let patience = Duration.seconds(1)
@@ -14,10 +13,7 @@ struct BatchProgress {
     private var count = 0
     private var isShown = false
 
-    /// Prepares a progress bar for a number of input bytes.
-    ///
-    /// The result is `nil` if standard error isn't a terminal, if the results go to a terminal or
-    /// are JSON, or if the total size is unknown.
+    /// Returns `nil` if the output isn't for a person at a terminal, or the total size is unknown.
     init?(on console: Console, total: Int?) {
         guard let total, !console.writesJSON, FileDescriptor.standard(STDERR_FILENO).isTerminal,
             !FileDescriptor.standard(STDOUT_FILENO).isTerminal
@@ -26,7 +22,6 @@ struct BatchProgress {
         bar = ProgressBar(console.prefix)
     }
 
-    /// Updates the bar, which appears after the initial delay.
     mutating func move(to count: Int) {
         self.count = count
         let elapsed = ContinuousClock.now - start
@@ -41,7 +36,6 @@ struct BatchProgress {
         finish(.completed)
     }
 
-    /// Ends the bar's line, so that later output starts on a new line.
     mutating func end() {
         finish(.failed)
     }
@@ -59,10 +53,8 @@ struct BatchProgress {
     }
 }
 
-/// A one-line progress bar that writes nothing without a terminal.
-///
-/// The bar redraws its line at most ten times per second and ends the line when the transfer ends.
-/// It never writes to standard output.
+/// A one-line progress bar that redraws its line at most ten times per second, and writes nothing
+/// without a terminal.
 final class ProgressBar: Sendable {
     private struct State {
         var lastShown: ContinuousClock.Instant?
@@ -75,7 +67,6 @@ final class ProgressBar: Sendable {
     private let write: (@Sendable (String) -> Void)?
     private let state = Mutex(State())
 
-    /// Creates a bar on standard error, if that is a terminal.
     convenience init(_ label: String) {
         let descriptor = STDERR_FILENO
         let isTerminal = isatty(descriptor) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
@@ -98,7 +89,6 @@ final class ProgressBar: Sendable {
         self.write = write
     }
 
-    /// Shows a progress, and ends the line with the final state of a transfer.
     func show(_ progress: TransferProgress) {
         guard let write else { return }
         let now = timeSource.now()
@@ -114,7 +104,6 @@ final class ProgressBar: Sendable {
         if let text { write(text) }
     }
 
-    /// Returns the line, truncated to the width of the terminal.
     func line(_ progress: TransferProgress) -> String {
         var facts = [Self.size(progress.completedBytes)]
         if let total = progress.totalBytes, progress.state != .completed { facts[0] += " of \(Self.size(total))" }
@@ -135,7 +124,6 @@ final class ProgressBar: Sendable {
         return "\(head) [\(bar)] \(String(repeating: " ", count: 4 - percent.count))\(percent) \(tail)"
     }
 
-    /// Formats a number of bytes, such as `1.5 MB`.
     private static func size(_ count: Int) -> String {
         let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
         guard count >= 1000 else { return "\(count) B" }
@@ -147,14 +135,12 @@ final class ProgressBar: Sendable {
         return String(format: "%.1f %@", value, units[unit] as NSString)
     }
 
-    /// Formats a duration, such as `1:05` or `2:00:00`.
     private static func clock(_ duration: Duration) -> String {
         let seconds = duration.components.seconds
         let minutes = String(format: seconds >= 3600 ? "%02d:%02d" : "%d:%02d", seconds / 60 % 60, seconds % 60)
         return seconds >= 3600 ? "\(seconds / 3600):\(minutes)" : minutes
     }
 
-    /// Returns the width of the terminal, or 80 if it is unknown.
     private static func columns(_ descriptor: Int32) -> Int {
         var size = winsize()
         guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }

@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt completions` command: prints a shell's completion script.
 struct CompletionsCommand {
     private static let shells = ["bash", "zsh", "fish"]
 
@@ -40,13 +39,10 @@ struct CompletionsCommand {
     }
 }
 
-/// A command and its path, for generating completions and manual pages.
 struct CommandNode {
-    /// The path of the command, such as `["jwt", "key", "convert"]`.
     let path: [String]
     let command: CommandDefinition
 
-    /// Returns a command and all of its descendants, in depth-first order.
     static func all(in command: CommandDefinition, path: [String] = []) -> [CommandNode] {
         let node = CommandNode(path: path + [command.name], command: command)
         return [node] + command.subcommands.flatMap { all(in: $0, path: node.path) }
@@ -55,11 +51,9 @@ struct CommandNode {
     var words: String { path.joined(separator: " ") }
 }
 
-/// The completion script for bash.
 struct BashCompletion {
     let root: CommandDefinition
 
-    /// The script, for use with `source`.
     var script: String {
         let nodes = CommandNode.all(in: root)
         let paths = nodes.dropFirst().map { "\"\($0.words)\"" }.joined(separator: " | ")
@@ -123,7 +117,6 @@ struct BashCompletion {
     }
 }
 
-/// The completion script for zsh.
 struct ZshCompletion {
     let root: CommandDefinition
 
@@ -206,7 +199,6 @@ struct ZshCompletion {
 
     private static func function(_ path: [String]) -> String { "_" + path.joined(separator: "_") }
 
-    /// Escapes the special characters of `_arguments`.
     private static func plain(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("[", with: "\\[").replacing("]", with: "\\]")
             .replacing(":", with: "\\:")
@@ -217,11 +209,9 @@ struct ZshCompletion {
     }
 }
 
-/// The completion script for fish.
 struct FishCompletion {
     let root: CommandDefinition
 
-    /// The script, for a file in `~/.config/fish/completions`.
     var script: String {
         let nodes = CommandNode.all(in: root)
         let paths = nodes.dropFirst().map { "'\($0.words)'" }.joined(separator: " ")

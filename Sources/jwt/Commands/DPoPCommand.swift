@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt dpop` command: creates a DPoP proof.
 struct DPoPCommand {
     private static let token = SecretOptions(
         "access-token",

@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt decode` command: prints a token's contents without verifying them.
 struct DecodeCommand {
     static let time = Option<Timestamp>("at", "Show relative times as of this time (default: now)")
 
@@ -35,10 +34,8 @@ struct DecodeCommand {
         action: { try run($0, $1) }
     )
 
-    /// The command for SD-JWTs.
     private static let selectiveAdvice = "print it with jwt sd show"
 
-    /// Returns the time for relative times, in seconds since 1970.
     static func now(_ arguments: ParsedArguments) throws(UsageError) -> Double {
         try arguments.value(of: time)?.secondsSince1970 ?? Date().timeIntervalSince1970
     }
@@ -83,7 +80,6 @@ struct DecodeCommand {
         ["header": .object(token.unverifiedHeader), "claims": .object(token.unverifiedClaims), "verified": false]
     }
 
-    /// Puts the header first, as in the token, and marks the result as unverified for programs.
     private static func json(_ token: UnverifiedToken) -> String {
         OrderedJSON.text([
             ("header", .object(token.unverifiedHeader)), ("claims", .object(token.unverifiedClaims)),

@@ -1,9 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt jws` command group: signatures for arbitrary payloads.
 enum JWSGroup {
-    /// The maximum size of a payload in bytes (sign the hash of a larger one instead).
     static let payloadLimit = 64 << 20
 
     static let definition = CommandDefinition(
@@ -18,7 +16,6 @@ enum JWSGroup {
     )
 }
 
-/// The `jwt jws sign` command: signs an arbitrary payload.
 struct JWSSignCommand {
     static let definition = CommandDefinition(
         name: "sign",
@@ -63,9 +60,7 @@ struct JWSSignCommand {
     }
 }
 
-/// The `jwt jws verify` command: verifies signatures of an arbitrary payload and prints it.
 struct JWSVerifyCommand {
-    /// The signatures of a JSON serialization that must be valid.
     enum Required: String, CaseIterable, NamedValue {
         case all
         case any

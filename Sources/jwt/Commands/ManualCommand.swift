@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt manual` command: prints the manual page.
 struct ManualCommand {
     static let definition = CommandDefinition(
         name: "manual",
@@ -23,7 +22,6 @@ struct ManualCommand {
     }
 }
 
-/// The manual page of a program and all of its commands.
 struct ManualPage {
     let root: CommandDefinition
     let version: String
@@ -72,7 +70,6 @@ struct ManualPage {
         command.exitStatuses.flatMap { [".TP", ".B \($0.code)", text($0.meaning)] }
     }
 
-    /// Escapes text so that the formatter doesn't interpret it.
     private static func text(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("\"", with: "\\(dq")
             .replacing("'", with: "\\(aq").replacing("`", with: "\\(ga").replacing("^", with: "\\(ha")

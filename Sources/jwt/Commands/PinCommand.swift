@@ -1,7 +1,6 @@
 import Networking
 import TokenGeneration
 
-/// The `jwt pin` command: prints the pins of a server or of certificates.
 struct PinCommand {
     private static let roots = RootsOption.option
 

@@ -3,7 +3,6 @@ import OAuth2
 import TokenGeneration
 import WorkloadIdentity
 
-/// The `jwt whoami` command: shows the identities that the platform offers to this process.
 struct WhoamiCommand {
     private static let from = Option<PlatformSource>(
         "from",
@@ -58,7 +57,6 @@ struct WhoamiCommand {
         }
     }
 
-    /// Returns the sources of this process, in a fixed order.
     private static func found() -> [PlatformSource] {
         let environment = ProcessInfo.processInfo.environment
         var names: [String] = []
@@ -81,16 +79,13 @@ struct WhoamiCommand {
     }
 }
 
-/// The identity that a source offers, as far as it's known without a request.
 struct PlatformOffer {
     static let requestVariables = ["ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"]
 
-    /// The path of the Kubernetes token for the API server.
     static let kubernetesPath = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
     private let name: String
     private let claims: RegisteredClaims?
-    /// The reason why the source has no usable identity, or a hint.
     private let message: String?
     let isUsable: Bool
 
@@ -151,7 +146,6 @@ struct PlatformOffer {
         claims?.expiration.map { $0.formatted(.iso8601) }
     }
 
-    /// The lines for people.
     var text: String {
         let rows = [
             ("issuer", claims?.issuer), ("subject", claims?.subject),

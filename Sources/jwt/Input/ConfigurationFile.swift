@@ -1,11 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The user's configuration file, which contains profiles.
-///
-/// ```json
-/// {"profiles": {"prod": {"token-endpoint": "https://id.example/token", "client-id": "reports", "client-secret-env": "S"}}}
-/// ```
+/// The user's configuration file: `{"profiles": {"prod": {"client-id": "reports", …}}}`.
 struct ConfigurationFile {
     static let option = Option<InputFile>(
         "config",
@@ -18,15 +14,12 @@ struct ConfigurationFile {
     )
     static let options = OptionDefinition.section("Profile", [profile, option])
 
-    /// The values of options in a named member of the file.
     typealias Profile = [(option: OptionDefinition, text: String)]
 
     let path: String
-    /// A warning if other users can change the file.
     let warning: String?
     private let profiles: JSONObject
 
-    /// Reads the file, or the default file.
     init(_ file: InputFile?) throws(CommandFailure) {
         let file =
             if let file { file } else {
@@ -138,10 +131,8 @@ struct ConfigurationFile {
 }
 
 extension ParsedArguments {
-    /// Returns the arguments, completed by a profile.
-    ///
-    /// The alternatives are groups of mutually exclusive options. An option on the command line
-    /// overrides every option of its group in the profile.
+    /// Returns the arguments with those of a profile, of which an option here overrides its whole
+    /// group of alternatives.
     func completed(
         by profile: ConfigurationFile.Profile,
         alternatives: [[any CommandOption]]
@@ -156,7 +147,7 @@ extension ParsedArguments {
     }
 }
 
-/// A base folder for a user's files ([XDG Base Directory
+/// A base folder ([XDG Base Directory
 /// Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
 struct UserFolder {
     static let configuration = UserFolder(variable: "XDG_CONFIG_HOME", customaryPath: ".config")
@@ -164,13 +155,11 @@ struct UserFolder {
     static let cache = UserFolder(variable: "XDG_CACHE_HOME", customaryPath: ".cache")
 
     let variable: String
-    /// The path in the home folder, if the variable isn't set.
     let customaryPath: String
 
-    /// Returns the path of the program's folder within the base folder, which may not exist.
+    /// Returns the path of the program's folder, which may not exist.
     ///
-    /// As the specification requires, an environment variable that is empty or not an absolute path
-    /// is ignored. The advice is the option that specifies another path.
+    /// As the specification requires, a variable that is empty or not an absolute path is ignored.
     func path(orElse advice: String) throws(CommandFailure) -> String {
         if let folder = try Self.absolutePath(in: variable) { return folder + "/jwt" }
         return try "\(Self.home(orElse: "\(variable) or \(advice)"))/\(customaryPath)/jwt"

@@ -1,9 +1,6 @@
 import TokenGeneration
 
 extension KeyFile {
-    /// Returns the recipient's key: a public key, the public part of a private key, or a secret.
-    ///
-    /// The ID selects the key in a JWK Set.
     func encryptionKey(
         for algorithm: JWEAlgorithm?,
         _ encryption: JWEEncryption?,
@@ -17,9 +14,8 @@ extension KeyFile {
         }
     }
 
-    /// Returns the keys for decryption: one for each accepted algorithm, of each key in a JWK Set.
-    ///
-    /// Without a list, all algorithms that fit the key are accepted.
+    /// Returns one key for each accepted algorithm, or for each that fits the key, of each key in a
+    /// JWK Set.
     func decryptionKeys(
         for algorithms: [JWEAlgorithm]?,
         _ encryptions: [JWEEncryption]
@@ -81,7 +77,6 @@ extension KeyFile {
         }
     }
 
-    /// Returns the JWK of a key whose type isn't known, without an algorithm.
     private static func withKeyType(_ read: (JWEAlgorithm) throws(TokenError) -> JWK) throws(TokenError) -> JWK {
         for algorithm in [JWEAlgorithm.ecdhESA256KW, .rsaOAEP256] {
             do throws(TokenError) {
@@ -96,20 +91,16 @@ extension KeyFile {
     }
 }
 
-/// The algorithms that a key can be used for with encrypted tokens.
-///
-/// Most keys can be used with several algorithms: an EC key with all of ECDH-ES, a secret of 32
-/// bytes with A256KW, A256GCMKW and `dir`. A JWK that states `alg` is for that one alone.
+/// The algorithms that a key can be used for: all of ECDH-ES for an EC key, for example, unless the
+/// JWK states `alg`.
 struct EncryptionCandidates {
     let jwk: JWK
 
     /// The algorithms for new tokens, from the preferred one.
     private static let preferences: [JWEAlgorithm] = [.ecdhESA256KW, .rsaOAEP256, .a256KW, .a192KW, .a128KW, .dir]
 
-    /// Returns the key for encryption with an algorithm: by default with that of the JWK, or with
-    /// the preferred one.
-    ///
-    /// Only a key for `dir` may need the content encryption.
+    /// Returns the key for an algorithm, or that of the JWK, or the preferred one; only `dir` needs
+    /// the encryption.
     func encryptionKey(
         _ algorithm: JWEAlgorithm? = nil,
         _ encryption: JWEEncryption? = nil,
@@ -128,11 +119,8 @@ struct EncryptionCandidates {
         throw refusal
     }
 
-    /// Returns a key for decryption with each accepted algorithm that the JWK can be used for.
-    ///
-    /// Without a list, all algorithms that don't need a password are accepted.
-    ///
-    /// - Throws: ``TokenError`` with the reason if there's no such key.
+    /// Returns a key for each accepted algorithm, without a list for all that don't need a
+    /// password.
     func decryptionKeys(
         _ algorithms: [JWEAlgorithm]?,
         _ encryptions: [JWEEncryption]
@@ -162,8 +150,7 @@ struct EncryptionCandidates {
         )
     }
 
-    /// Returns whether the content encryption determines the key: for `dir`, also by its name in
-    /// the JWK.
+    /// Whether the content encryption determines the key: for `dir`, also by its name in the JWK.
     private func direct(_ algorithm: JWEAlgorithm?) -> Bool {
         let stated = jwk.algorithm.map { $0 == "dir" || JWEEncryption(rawValue: $0) != nil } ?? false
         return algorithm == .dir || algorithm == nil && stated
@@ -179,18 +166,13 @@ struct EncryptionCandidates {
     }
 }
 
-/// The recipient whose key is in a JWK Set.
 struct KeySetRecipient {
     let set: JWKSet
-    /// The name of the set in messages.
     let name: String
-    /// The ID of the key, if the user specifies one.
     let keyID: String?
 
-    /// Returns the key to encrypt with: the one with the ID, or the only one that can encrypt.
-    ///
-    /// Keys with `use` or `alg` for encryption take precedence over those that don't state a use.
-    /// Secrets in a set are ignored.
+    /// Returns the key with the ID, or the only one that can encrypt, preferring keys that state
+    /// `use` or `alg`; secrets in a set are ignored.
     func key(_ algorithm: JWEAlgorithm?, _ encryption: JWEEncryption?) throws(CommandFailure) -> EncryptionKey {
         try KeyFile.describing(name) {
             let named = keyID.map { set.keys(withID: $0) } ?? set.keys

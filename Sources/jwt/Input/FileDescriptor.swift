@@ -1,8 +1,6 @@
 import Glibc
 
-/// An open file that is closed when its owner is destroyed.
-///
-/// Only this type and ``StagedFile`` pass pointers to system calls.
+/// An open file; only this type and ``StagedFile`` pass pointers to system calls.
 struct FileDescriptor: ~Copyable {
     struct Failure: DescribedError, Equatable {
         let number: Int32
@@ -11,7 +9,6 @@ struct FileDescriptor: ~Copyable {
 
         static var current: Failure { Failure(number: errno) }
 
-        /// The system's description, such as "No such file or directory".
         var message: String {
             unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
         }
@@ -20,8 +17,7 @@ struct FileDescriptor: ~Copyable {
     private let number: Int32
     private let isOwned: Bool
 
-    /// Returns the descriptor of a standard stream, which stays open for the lifetime of the
-    /// process.
+    /// Returns a standard stream, which stays open for the lifetime of the process.
     static func standard(_ number: Int32) -> FileDescriptor {
         FileDescriptor(number: number, isOwned: false)
     }
@@ -30,7 +26,6 @@ struct FileDescriptor: ~Copyable {
         try self.init(path, O_RDONLY | O_CLOEXEC, mode: 0)
     }
 
-    /// Creates a file, which must not exist.
     init(creating path: String, mode: mode_t) throws(Failure) {
         try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
     }
@@ -40,10 +35,8 @@ struct FileDescriptor: ~Copyable {
         try FileDescriptor("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC, mode: 0)
     }
 
-    /// Opens the folder of a file and waits for its exclusive lock.
-    ///
-    /// The lock is a system lock (`flock`). It ends with the value or the process and creates no
-    /// file.
+    /// Waits for the exclusive lock (`flock`) of a file's folder, which ends with the value or the
+    /// process.
     static func lockedFolder(of path: String) throws(Failure) -> FileDescriptor {
         let path = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let folder = try FileDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, mode: 0)
@@ -62,10 +55,8 @@ struct FileDescriptor: ~Copyable {
         self.init(number: opened, isOwned: true)
     }
 
-    /// Ensures that descriptors 0, 1 and 2 are open.
-    ///
-    /// If standard output were closed, the next file would get its number and receive the results.
-    /// The placeholder descriptors fail on use, as closed ones do.
+    /// Opens descriptors 0, 1 and 2 for use that fails, because the next file would get the number
+    /// of a closed one and receive the results.
     static func reserveStandardNumbers() {
         for (number, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
         where fcntl(number, F_GETFD) == -1 {
@@ -82,9 +73,6 @@ struct FileDescriptor: ~Copyable {
         if isOwned { _ = close(number) }
     }
 
-    /// Returns the permissions and the path of the file, or `nil` if the file is closed.
-    ///
-    /// For a standard stream, the path comes from the system.
     func status(path: String? = nil) -> FileStatus? {
         guard let status = systemStatus else { return nil }
         return FileStatus(mode: status.st_mode, path: path ?? name(of: status))
@@ -125,15 +113,12 @@ struct FileDescriptor: ~Copyable {
         return position < 0 ? nil : max(0, Int(status.st_size) - Int(position))
     }
 
-    /// A Boolean value that indicates whether the next read returns without blocking.
     var isReadable: Bool {
         var entry = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&entry, 1, 0) > 0
     }
 
-    /// Reads the available bytes, and blocks if no bytes are available yet.
-    ///
-    /// - Returns: The number of bytes at the start of the buffer, or 0 at the end of the file.
+    /// Reads at least one byte, or returns 0 at the end of the file.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
         while true {
             let count = unsafe Glibc.read(number, &buffer, buffer.count)
@@ -142,7 +127,7 @@ struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Reads to the end of the file; returns `nil` if there are more bytes than the limit.
+    /// Returns `nil` if there are more bytes than the limit.
     func readAll(limit: Int) throws(Failure) -> [UInt8]? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -171,19 +156,17 @@ struct FileDescriptor: ~Copyable {
         try body()
     }
 
-    /// Sets the permissions, regardless of the process's umask.
     func setMode(_ mode: mode_t) throws(Failure) {
         guard fchmod(number, mode) == 0 else { throw .current }
     }
 
-    /// Returns the settings of a terminal.
     func terminalSettings() throws(Failure) -> termios {
         var settings = termios()
         guard unsafe tcgetattr(number, &settings) == 0 else { throw .current }
         return settings
     }
 
-    /// Changes the settings of a terminal, and may discard what the user has already typed.
+    /// Changes a terminal, which may discard what the user has already typed.
     func setTerminalSettings(_ settings: termios, discardsInput: Bool) throws(Failure) {
         var settings = settings
         guard unsafe tcsetattr(number, discardsInput ? TCSAFLUSH : TCSADRAIN, &settings) == 0 else { throw .current }
@@ -195,16 +178,10 @@ struct FileDescriptor: ~Copyable {
     }
 }
 
-/// The permissions and, if known, the path of an open file.
 struct FileStatus: Equatable {
     let mode: mode_t
-    /// The path for `chmod`, or `nil` if the file has none.
     let path: String?
 
-    /// Returns a warning with a remedy if a regular file has unwanted permissions.
-    ///
-    /// The danger is the consequence, such as "other users can use this private key", and the
-    /// remedy is the `chmod` argument that removes the permissions.
     func warning(_ name: String, unwanted: mode_t, _ danger: String, remedy: String) -> String? {
         guard mode & S_IFMT == S_IFREG, mode & unwanted != 0 else { return nil }
         let permissions = String(mode & 0o777, radix: 8)
@@ -212,16 +189,13 @@ struct FileStatus: Equatable {
         return "\(name): \(danger) (mode \(permissions)); fix: \(command)"
     }
 
-    /// Returns a warning if other users can read or change a file with a secret.
     func secretWarning(_ name: String, _ noun: String) -> String? {
         warning(name, unwanted: 0o077, "other users can access this \(noun)", remedy: "600")
     }
 }
 
-/// Quoting for shell command lines.
 enum ShellWord {
-    /// Quotes a path for the shell if necessary, and ensures that `chmod` doesn't take it for an
-    /// option.
+    /// Quotes a path for the shell, so that `chmod` doesn't take it for an option, either.
     static func quoted(_ path: String) -> String {
         let path = path.hasPrefix("-") ? "./" + path : path
         let isPlain = path.utf8.allSatisfy { byte in

@@ -3,15 +3,13 @@ import Glibc
 import Networking
 import TokenGeneration
 
-/// An input file that the user specifies; `-` is standard input.
 struct InputFile: ArgumentValue, Equatable {
     struct Content {
         var bytes: [UInt8]
-        /// The permissions and the path of the file, if known.
         var status: FileStatus?
     }
 
-    /// The maximum size in bytes of a key or claims file, which protects against endless files.
+    /// The maximum size of a key or claims file in bytes, which protects against endless files.
     static let sizeLimit = 1 << 20
 
     static let standardInput = InputFile(path: "-")
@@ -32,10 +30,8 @@ struct InputFile: ArgumentValue, Equatable {
 
     var isStandardInput: Bool { path == "-" }
 
-    /// The name of the file in messages.
     var name: String { isStandardInput ? "standard input" : path }
 
-    /// Reads the file, up to a maximum size in bytes.
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> Content {
         do throws(FileDescriptor.Failure) {
             if isStandardInput { return try content(of: .standard(STDIN_FILENO), limit) }
@@ -54,7 +50,6 @@ struct InputFile: ArgumentValue, Equatable {
     }
 }
 
-/// An environment variable that the user specifies, for secrets that aren't in files.
 struct EnvironmentVariable: ArgumentValue, Equatable {
     static let placeholder = "NAME"
 
@@ -72,10 +67,8 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
         name = argument
     }
 
-    /// Returns the value of the variable.
-    ///
-    /// Messages contain the option instead of the name, which may be a secret that the user entered
-    /// by mistake.
+    /// Returns the value; messages name the option, because the name may be a secret entered by
+    /// mistake.
     func value(for option: String) throws(CommandFailure) -> String {
         guard Self.isSet(name) else {
             throw CommandFailure(.failed, "the environment variable for \(option) is unset or empty")
@@ -97,7 +90,6 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
         return text
     }
 
-    /// Returns whether a variable is set and not empty.
     static func isSet(_ name: String) -> Bool {
         guard let value = unsafe getenv(name) else { return false }
         return unsafe value[0] != 0
@@ -108,7 +100,6 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
     }
 }
 
-/// The source of a request body or other data: text, `@FILE`, or `@-` for standard input.
 struct BodySource: ArgumentValue, Equatable {
     static let placeholder = "TEXT|@FILE"
 
@@ -131,9 +122,7 @@ struct BodySource: ArgumentValue, Equatable {
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// Returns a body that can be sent again after a rejected token.
-    ///
-    /// A regular file of any size is streamed.
+    /// Returns a body that can be sent again after a rejected token, and streams a regular file.
     func body() throws(CommandFailure) -> HTTPBody {
         if case .file(let file) = place, !file.isStandardInput, Self.isRegular(file) {
             return try CommandFailure.reporting(at: file.name) { try .file(URL(filePath: file.path)) }

@@ -13,15 +13,12 @@ struct KeyFile {
         case secret([UInt8])
     }
 
-    /// The name of the source in messages.
     let name: String
     let content: Content
     private let status: FileStatus?
     let password: String?
-    /// The option that names the algorithm, for messages.
     let algorithmOption: String
 
-    /// Detects the form of the key; a raw secret needs its encoding.
     init(
         _ name: String,
         _ data: InputFile.Content,
@@ -51,7 +48,6 @@ struct KeyFile {
         }
     }
 
-    /// Returns the private key for signing, and the key ID of a JWK.
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(name, algorithmOption) {
             switch content {
@@ -64,7 +60,6 @@ struct KeyFile {
         }
     }
 
-    /// Returns the public key, the public part of a private key, or the secret.
     func verificationKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> VerificationKey {
         try Self.describing(name, algorithmOption) {
             switch content {
@@ -85,7 +80,6 @@ struct KeyFile {
         return set
     }
 
-    /// A Boolean value that indicates whether the file contains the secret of an HMAC algorithm.
     var isSecret: Bool {
         switch content {
         case .secret: true
@@ -94,7 +88,6 @@ struct KeyFile {
         }
     }
 
-    /// A Boolean value that indicates whether the file contains a private key or a secret.
     var isPrivate: Bool {
         switch content {
         case .pem(let text): text.contains("PRIVATE KEY-----")
@@ -105,7 +98,6 @@ struct KeyFile {
         }
     }
 
-    /// Warns if other users can access a private key, and if a certificate isn't valid at a time.
     func warn(on console: Console, at time: Date = Date()) {
         if isPrivate, let warning = status?.secretWarning(name, "private key") { console.warn(warning) }
         guard let certificate else { return }
@@ -140,7 +132,6 @@ struct KeyFile {
         return try? ServerCertificates.list(encoded).first
     }
 
-    /// Runs a closure and adds the file's name to its errors.
     static func describing<Value>(
         _ name: String,
         _ algorithmOption: String = "--alg",
@@ -192,7 +183,6 @@ struct KeyFile {
 }
 
 extension KeyFile {
-    /// Rejects a shared secret, which can't sign SD-JWTs.
     func checkIsKeyPair(for purpose: String) throws(CommandFailure) {
         guard isSecret else { return }
         let message =
@@ -200,7 +190,6 @@ extension KeyFile {
         throw CommandFailure(.failed, TokenError(.unsupportedAlgorithm, message))
     }
 
-    /// Returns the public key of an SD-JWT's holder, or the public part of a private key.
     func holderKey() throws(CommandFailure) -> VerificationKey {
         try checkIsKeyPair(for: "the holder's key")
         do throws(CommandFailure) {
@@ -219,16 +208,12 @@ extension KeyFile {
     }
 }
 
-/// The encoding of an HMAC secret.
 enum SecretEncoding: String, CaseIterable, NamedValue {
     case text
     case base64
     case base64url
     case hex
 
-    /// Decodes a secret, or returns `nil` if the encoding is invalid.
-    ///
-    /// A line break at the end of a file or a variable isn't part of the secret.
     func octets(_ written: [UInt8]) -> [UInt8]? {
         let line = Self.withoutLineBreak(written)
         switch self {
@@ -254,7 +239,6 @@ enum SecretEncoding: String, CaseIterable, NamedValue {
         return Array(octets)
     }
 
-    /// Returns the bytes without a single line break at the end.
     static func withoutLineBreak(_ octets: [UInt8]) -> ArraySlice<UInt8> {
         guard octets.last == 0x0A else { return octets[...] }
         return octets.dropLast(octets.dropLast().last == 0x0D ? 2 : 1)

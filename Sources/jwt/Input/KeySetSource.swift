@@ -2,7 +2,6 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// The source of a JWK Set: a file, a URL, or the metadata of an issuer.
 struct KeySetSource {
     private static let set = Option<NonEmptyText>(
         "jwks",
@@ -23,7 +22,6 @@ struct KeySetSource {
         OptionDefinition.section(KeySource.section, [set, discovery]) + [RootsOption.option.definition]
         + OptionDefinition.section(KeySource.section, [timeout])
 
-    /// The same options for a command that encrypts, which has no token yet.
     static let recipientOptions = options.describing([
         "jwks": "A JWK Set: a file or an https URL (http only for this machine); --kid selects the key",
         "discover": """
@@ -38,13 +36,11 @@ struct KeySetSource {
         case issuer(WebDocument, WebDocument)
     }
 
-    /// The issuer of the keys, if known.
     let issuer: String?
     private let place: Place
     private let roots: InputFile?
     private let timeout: Duration
 
-    /// Creates the source, or returns `nil` if the command line has no key set.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         roots = try arguments.value(of: RootsOption.option)
         timeout = try arguments.value(of: Self.timeout)?.duration ?? .seconds(20)
@@ -65,14 +61,12 @@ struct KeySetSource {
         self.place = place
     }
 
-    /// A Boolean value that indicates whether the set is read from standard input.
     var takesStandardInput: Bool {
         if case .file(let file) = place { file.isStandardInput } else { false }
     }
 
-    /// Reads or fetches the set, and warns if other users can read the private keys in a file.
-    ///
-    /// RSA keys from the web are limited to 4096 bits.
+    /// Reads or fetches the set, and warns of readers; RSA keys from the web are limited to 4096
+    /// bits.
     func keySet(warningOn console: Console) throws(CommandFailure) -> JWKSet {
         switch place {
         case .file(let file):
@@ -92,7 +86,6 @@ struct KeySetSource {
         }
     }
 
-    /// The name of the set in messages.
     var name: String {
         switch place {
         case .file(let file): file.name

@@ -1,12 +1,10 @@
 import TokenGeneration
 
-/// The source of a key: a file, standard input or an environment variable.
-///
-/// A key is never an argument, because every user of the machine can see the command line.
+/// The source of a key, which is never an argument, because every user of the machine can see
+/// those.
 struct KeySource: Equatable {
     static let section = "Key"
 
-    /// The option for the private key of a command that signs.
     static let file = key("The private key: PEM, DER or JWK")
     static let algorithm = Option<JWSAlgorithm>(
         "alg",
@@ -26,13 +24,10 @@ struct KeySource: Equatable {
         environment: "The environment variable with the password"
     )
 
-    /// The flag for typing the password, in the commands that have it.
     static let passwordPrompt = Flag("password", "Type the password on the terminal, which doesn't show it")
 
-    /// The options of every command with a key, without the option for its file.
     static let options = OptionDefinition.section(section, [environment, secret, password])
 
-    /// The options of a command that signs.
     static let signingOptions = OptionDefinition.section(section, [file, algorithm]) + options
 
     /// Returns the `--key` option of a command.
@@ -48,20 +43,16 @@ struct KeySource: Equatable {
     private let place: Place
     private let secretEncoding: SecretEncoding?
     private let password: PasswordSource?
-    /// The option that names the key's algorithm, for messages.
     private var algorithmOption = "--alg"
 
-    /// Creates the source, or returns `nil` if the command line has no key.
     init?(_ arguments: ParsedArguments, key: Option<InputFile>) throws(UsageError) {
         try self.init(arguments, file: arguments.value(of: key), named: key.definition.spelling)
     }
 
-    /// Creates the source for a command whose key is an operand or in an environment variable.
     init?(_ arguments: ParsedArguments, operand: Int) throws(UsageError) {
         try self.init(arguments, file: arguments.operand(operand, named: "KEY"), named: "KEY")
     }
 
-    /// Creates the source of a key in a file.
     init(
         _ arguments: ParsedArguments,
         file: InputFile,
@@ -76,14 +67,12 @@ struct KeySource: Equatable {
         try checkStandardInput(arguments)
     }
 
-    /// Creates the source of a key without a password in an environment variable.
     init(_ variable: EnvironmentVariable, secretEncoding: SecretEncoding?) {
         place = .environment(variable)
         self.secretEncoding = secretEncoding
         password = nil
     }
 
-    /// Returns the source for a command that requires a key.
     static func required(_ arguments: ParsedArguments, key: Option<InputFile> = file) throws(UsageError) -> KeySource {
         guard let source = try KeySource(arguments, key: key) else {
             throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
@@ -116,10 +105,8 @@ struct KeySource: Equatable {
         }
     }
 
-    /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { place == .file(.standardInput) || password?.isStandardInput ?? false }
 
-    /// The name of the source in messages.
     var name: String {
         switch place {
         case .file(let file): file.name
@@ -127,7 +114,6 @@ struct KeySource: Equatable {
         }
     }
 
-    /// Reads the key, and warns if other users can read its password.
     func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
         let content =
             switch place {
@@ -143,7 +129,6 @@ struct KeySource: Equatable {
         )
     }
 
-    /// Reads the private key for signing, and the key ID of a JWK, and warns about the file.
     func signingKey(
         for algorithm: JWSAlgorithm?,
         _ console: Console

@@ -2,16 +2,13 @@ import Glibc
 import OAuth2
 import Synchronization
 
-/// The options for a secret: one for a file, and one for an environment variable.
 struct SecretOptions: CommandOption {
     let file: Option<InputFile>
     let environment: Option<EnvironmentVariable>
-    /// The kind of secret, for messages.
     let noun: String
 
     var definitions: [OptionDefinition] { [file.definition, environment.definition] }
 
-    /// Creates the options, whose names begin with a name such as `password`.
     init(_ name: String, noun: String = "password", file: String, environment: String) {
         self.file = Option("\(name)-file", file)
         self.environment = Option("\(name)-env", environment)
@@ -19,7 +16,6 @@ struct SecretOptions: CommandOption {
     }
 }
 
-/// The source of a password or another secret: a file, an environment variable or the terminal.
 struct PasswordSource: Equatable {
     private enum Place: Equatable {
         case file(InputFile)
@@ -30,9 +26,6 @@ struct PasswordSource: Equatable {
     private let place: Place
     private let noun: String
 
-    /// Creates the source, or returns `nil` if no option is present.
-    ///
-    /// The prompt is the flag for typing the secret.
     init?(_ arguments: ParsedArguments, _ options: SecretOptions, prompt: Flag? = nil) throws(UsageError) {
         noun = options.noun
         let (file, environment) = (options.file.definition.spelling, options.environment.definition.spelling)
@@ -49,10 +42,7 @@ struct PasswordSource: Equatable {
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// Reads the password without a line break at its end, and warns if other users can read the
-    /// file.
-    ///
-    /// The user must type a new password twice.
+    /// Reads the password without a line break at its end; a new one must be typed twice.
     func read(warningOn console: Console, isNew: Bool = false) throws(CommandFailure) -> String {
         switch place {
         case .terminal: return try PasswordPrompt.read(noun, twice: isNew)
@@ -69,23 +59,18 @@ struct PasswordSource: Equatable {
         }
     }
 
-    /// Reads a secret as ``read(warningOn:)`` does.
     func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
         Secret(try read(warningOn: console))
     }
 }
 
-/// A prompt for a password on the controlling terminal, which doesn't show what the user types.
-///
-/// It works even if the standard streams are redirected.
+/// A prompt for a password on the controlling terminal, even if the standard streams are
+/// redirected.
 enum PasswordPrompt {
-    /// The settings of the terminal before the prompt, while it's shown.
     private static let previousSettings = Mutex<termios?>(nil)
 
-    /// The maximum size of a line in bytes, which is the terminal's limit.
     private static let sizeLimit = 4_096
 
-    /// Asks for a password or another secret, optionally twice to detect typing errors.
     static func read(_ noun: String, twice: Bool) throws(CommandFailure) -> String {
         let password = try line("\(noun.prefix(1).uppercased())\(noun.dropFirst()): ", noun)
         guard !password.isEmpty else { throw CommandFailure(.failed, "the \(noun) is empty") }
@@ -133,7 +118,6 @@ enum PasswordPrompt {
         try terminal.setTerminalSettings(hidden, discardsInput: true)
     }
 
-    /// Reads to the end of the line or of the file.
     private static func readLine(from terminal: borrowing FileDescriptor) throws(FileDescriptor.Failure) -> [UInt8] {
         var line: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: sizeLimit)

@@ -1,7 +1,6 @@
 import Glibc
 import TokenGeneration
 
-/// The source of a token: the argument or standard input.
 struct TokenInput: Equatable {
     static let operand = OperandDefinition(
         name: "TOKEN",
@@ -15,8 +14,6 @@ struct TokenInput: Equatable {
     /// The token on the command line, or `nil` to read standard input.
     let argument: String?
 
-    /// Creates the source from the operand with the given name.
-    ///
     /// - Throws: ``UsageError`` if the token is missing and standard input is a terminal, because
     ///   the command would appear to hang.
     init(_ arguments: ParsedArguments, name: String = "TOKEN") throws(UsageError) {
@@ -32,7 +29,6 @@ struct TokenInput: Equatable {
 
     var isStandardInput: Bool { argument == nil }
 
-    /// Returns the token without surrounding white space.
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> String {
         let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput(limit) }
         let trimmed = Self.trimmed(bytes)
@@ -49,7 +45,6 @@ struct TokenInput: Equatable {
         return token
     }
 
-    /// Returns advice for text that is commonly mistaken for a token.
     private func advice(on text: String) -> String? {
         if String(decoding: text.utf8.prefix(7), as: UTF8.self).isExactlyIgnoringASCIICase("bearer ") {
             return "it starts with “Bearer”, the scheme of the header field; remove that word"
@@ -60,7 +55,6 @@ struct TokenInput: Equatable {
         return "the argument is the name of a file; to read the file, precede it with <"
     }
 
-    /// Returns the bytes without surrounding white space.
     static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
         guard let first = bytes.firstIndex(where: { !$0.isBlank }), let last = bytes.lastIndex(where: { !$0.isBlank })
         else { return [] }
@@ -76,7 +70,6 @@ struct TokenInput: Equatable {
     }
 }
 
-/// The recognition of encrypted tokens, for the commands that expect another kind of token.
 enum EncryptedInput {
     /// Returns whether the text has the form of a JWE: five segments, or JSON with a ciphertext
     /// ([RFC 7516 §9](https://www.rfc-editor.org/rfc/rfc7516#section-9)).
@@ -86,7 +79,6 @@ enum EncryptedInput {
         return text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4 && !SDInput.isSDJWT(text)
     }
 
-    /// Returns the error of a command that verifies signatures, if the token is encrypted.
     static func refusal(_ text: String) -> TokenError? {
         guard isEncrypted(text) else { return nil }
         return TokenError(
@@ -95,7 +87,6 @@ enum EncryptedInput {
         )
     }
 
-    /// Reads the headers of a JWE in any serialization.
     static func jwe(
         _ text: String,
         limits: JWELimits = JWELimits(size: TokenInput.sizeLimit)
@@ -104,7 +95,6 @@ enum EncryptedInput {
             ? try UnverifiedJWE(json: text, limits: limits) : try UnverifiedJWE(compact: text, limits: limits)
     }
 
-    /// Returns the headers for `jwt decode`, without empty ones.
     static func report(_ jwe: UnverifiedJWE) -> JSONObject {
         var report: JSONObject = ["encrypted": true, "header": .object(jwe.unverifiedProtectedHeader)]
         if !jwe.unprotectedHeader.isEmpty { report["unprotectedHeader"] = .object(jwe.unprotectedHeader) }
@@ -115,7 +105,6 @@ enum EncryptedInput {
         return report
     }
 
-    /// Returns how to decrypt the token, as far as its headers tell.
     static func advice(_ jwe: UnverifiedJWE) -> String {
         let headers = [jwe.unverifiedProtectedHeader, jwe.unprotectedHeader] + jwe.recipientHeaders
         let algorithms = headers.compactMap { $0["alg"]?.string }

@@ -6,15 +6,12 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// A JSON document at an https URL, or an http URL on this machine.
 struct WebDocument {
     private static let sizeLimit = 1 << 20
 
     let url: URL
-    /// The name of the document in messages.
     let name: String
 
-    /// Creates a document, or returns `nil` for a URL of another kind.
     init?(_ text: String) {
         guard let url = URL(string: text), let origin = HTTPOrigin(url),
             origin.scheme == "https" || origin.isLoopback, url.user == nil, url.password == nil
@@ -24,10 +21,8 @@ struct WebDocument {
         name = text.prefix { $0 != "?" && $0 != "#" }.description
     }
 
-    /// Returns whether this document may refer to another document.
-    ///
-    /// A remote server can't direct the command to a server on this machine, and so never to a
-    /// server without TLS.
+    /// Whether a document may name another: a remote server can't direct the command to this
+    /// machine, and so never to a server without TLS.
     func canName(_ other: WebDocument) -> Bool {
         HTTPOrigin(url)?.isLoopback == true || HTTPOrigin(other.url)?.isLoopback == false
     }
@@ -71,14 +66,12 @@ struct WebDocument {
     }
 }
 
-/// The option for trusted root certificates.
 enum RootsOption {
     static let option = Option<InputFile>(
         "roots",
         "The trusted root certificates, instead of the system's, in PEM or DER"
     )
 
-    /// Reads the roots from a file, or returns the system's roots without a file.
     static func roots(_ file: InputFile?) throws(CommandFailure) -> TrustRoots {
         guard let file else { return .system }
         let bytes = try file.read().bytes
@@ -86,14 +79,11 @@ enum RootsOption {
     }
 }
 
-/// A bridge that runs asynchronous work and blocks until it completes.
 enum AsynchronousWork {
-    /// The error of a process that can't run tasks.
     struct Unavailable: Error, CustomStringConvertible {
         var description: String { "requests need /proc, which isn't mounted; mount it as container engines do" }
     }
 
-    /// Runs an asynchronous closure and waits for its result.
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         guard cprocess_can_run_tasks() else { throw Unavailable() }
         let outcome = Outcome<Value>()

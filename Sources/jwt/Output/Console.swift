@@ -2,38 +2,30 @@ import Foundation
 import Glibc
 import TokenGeneration
 
-/// The output of a command: results on standard output, everything else on standard error.
 struct Console: Sendable {
-    /// The prefix of messages, which is the command's path, such as "jwt sign".
     let prefix: String
     /// A Boolean value that indicates whether messages are lines of JSON, for programs.
     var writesJSON = false
 
-    /// Prints a result.
-    ///
     /// - Throws: ``CommandFailure``, whose message is empty if the reader of a pipe has exited.
     func print(_ text: String, terminator: String = "\n") throws(CommandFailure) {
         try write(Array((text + terminator).utf8))
     }
 
-    /// Prints a result as text, or as the only member of a JSON object.
     func print(_ text: String, terminator: String = "\n", as member: String) throws(CommandFailure) {
         guard writesJSON else { return try print(text, terminator: terminator) }
         try print([member: .string(text)])
     }
 
-    /// Prints a result as one line of JSON.
     func print(_ object: JSONObject) throws(CommandFailure) {
         try print(VisibleText.json(object.serialized()))
     }
 
-    /// Prints JSON for a person, in color on a terminal.
     func show(_ json: String) throws(CommandFailure) {
         let visible = VisibleText.json(json)
         try print(Self.showsColor ? ColoredJSON.text(visible) : visible)
     }
 
-    /// Prints the bytes of a result unchanged.
     func write(_ bytes: [UInt8]) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try FileDescriptor.standard(STDOUT_FILENO).writeAll(bytes)
@@ -43,10 +35,7 @@ struct Console: Sendable {
         }
     }
 
-    /// Prints the bytes of a result: unchanged to a file or a pipe, and as escaped text to a
-    /// terminal.
-    ///
-    /// The advice is the alternative to a terminal if the content isn't text.
+    /// Prints a result: unchanged to a file or a pipe, and as escaped text to a terminal.
     func show(content: Data, _ noun: String, advice: String) throws(CommandFailure) {
         guard FileDescriptor.standard(STDOUT_FILENO).isTerminal else { return try write(Array(content)) }
         guard let text = String(validating: content, as: UTF8.self), !text.utf8.contains(0) else {
@@ -61,7 +50,6 @@ struct Console: Sendable {
         try print(lines.joined(separator: "\n"), terminator: text.utf8.last == 0x0A ? "" : "\n")
     }
 
-    /// Prints trusted text, which can have several lines, on standard error.
     func explain(_ text: String) {
         // A closed standard error can't be reported anywhere.
         try? FileDescriptor.standard(STDERR_FILENO).writeAll(Array(text.utf8))
@@ -71,7 +59,6 @@ struct Console: Sendable {
         report("note", .string(line), text: line)
     }
 
-    /// Shows how to sign in, as JSON with the member names of OAuth 2.0 for programs.
     func tellSignIn(_ line: String, _ parts: [(name: String, value: JSONValue?)]) {
         let parts = parts.compactMap { part in part.value.map { (part.name, $0) } }
         report("signIn", .object(JSONObject(parts)), text: line)
@@ -96,7 +83,6 @@ struct Console: Sendable {
         report("error", ["code": "usage", "message": .string(error.message)], text: error.line)
     }
 
-    /// Prints a line on standard error: text, or an object with one member.
     private func report(_ member: String, _ value: JSONValue, text: String) {
         let json = JSONObject([(member, value)])
         explain((writesJSON ? VisibleText.json(json.serialized()) : VisibleText.line(text)) + "\n")
@@ -114,19 +100,14 @@ struct Console: Sendable {
 
 /// Escaping of untrusted text for terminals.
 ///
-/// JSON leaves many invisible or dangerous characters unescaped: DEL and the C1 controls, one of
-/// which starts terminal commands; characters that reverse the direction of text; and invisible
-/// characters that can hide a message.
+/// JSON leaves DEL and the C1 controls unescaped, one of which starts terminal commands, and
+/// characters that reverse or hide text.
 enum VisibleText {
-    /// Returns JSON of the same meaning with those characters escaped.
-    ///
-    /// In JSON, they occur only in strings.
     static func json(_ text: String) -> String {
         escaped(text, keepsLineBreaks: true)
     }
 
-    /// Returns a single safe line for text that may contain line breaks and terminal commands, such
-    /// as a file name.
+    /// Returns one safe line for text with line breaks or terminal commands, such as a file name.
     static func line(_ text: String) -> String {
         escaped(text, keepsLineBreaks: false)
     }
@@ -143,10 +124,8 @@ enum VisibleText {
         }
     }
 
-    /// Returns whether a terminal interprets or hides the character.
-    ///
-    /// These are the categories Cc, Cf, Zl, Zp and Cn, and the default-ignorable code points, such
-    /// as variation selectors and Hangul fillers.
+    /// Whether a terminal interprets or hides a character: Cc, Cf, Zl, Zp, Cn and the
+    /// default-ignorable code points, such as variation selectors.
     static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if (0x20...0x7E).contains(scalar.value) { return false }
         switch scalar.properties.generalCategory {
@@ -167,14 +146,12 @@ enum VisibleText {
     }
 }
 
-/// Colored JSON for terminals: blue names, green strings and yellow literals.
 enum ColoredJSON {
     private static let name = "\u{1B}[1;34m"
     private static let text = "\u{1B}[32m"
     private static let literal = "\u{1B}[33m"
     private static let plain = "\u{1B}[0m"
 
-    /// Adds colors to JSON with escaped control characters, as ``VisibleText/json(_:)`` returns it.
     static func text(_ json: String) -> String {
         var result = ""
         var rest = Array(json.unicodeScalars)[...]
@@ -211,7 +188,6 @@ enum ColoredJSON {
     }
 }
 
-/// Readable JSON whose outer members are in a given order.
 enum OrderedJSON {
     /// Returns an object with the members in order, unlike those inside them, which are sorted.
     static func text(_ members: [(name: String, value: JSONValue)]) -> String {

@@ -1,7 +1,6 @@
 import Glibc
 import Synchronization
 
-/// An output file that the user specifies; `-` is standard output.
 struct OutputFile: ArgumentValue, Equatable {
     static let standardOutput = OutputFile(path: "-")
 
@@ -24,19 +23,14 @@ struct OutputFile: ArgumentValue, Equatable {
     var isStandardOutput: Bool { path == "-" }
 }
 
-/// A new file that appears either complete or not at all.
-///
-/// The content is written to a temporary file in the same folder, which ``commit()`` renames.
-/// Without a commit, the temporary file is removed.
+/// A new file that appears either complete or not at all: ``commit()`` renames a temporary file.
 struct StagedFile: ~Copyable {
     let path: String
     private let file: FileDescriptor
     private let temporaryPath: String
     private let replaces: Bool
 
-    /// Creates the temporary file and writes the initial content, which ``append(_:)`` extends.
-    ///
-    /// Only regular files are replaced, never devices or links.
+    /// Writes the initial content; only regular files are replaced, never devices or links.
     init(path: String, mode: mode_t, octets: [UInt8] = [], replaces: Bool) throws(CommandFailure) {
         if let type = Self.type(of: path) {
             guard replaces else { throw Self.exists(path) }
@@ -66,7 +60,6 @@ struct StagedFile: ~Copyable {
         try CommandFailure.reporting(at: Self.subject(path)) { try file.writeAll(octets) }
     }
 
-    /// Sets the permissions regardless of the umask, to keep those of a replaced file.
     func setMode(_ mode: mode_t) throws(CommandFailure) {
         try CommandFailure.reporting(at: Self.subject(path)) { try file.setMode(mode) }
     }
@@ -75,7 +68,7 @@ struct StagedFile: ~Copyable {
         TemporaryFiles.remove(temporaryPath)
     }
 
-    /// Renames the temporary file to its final path, unless another file appeared and must stay.
+    /// Renames the temporary file, unless another file appeared and must stay.
     func commit() throws(CommandFailure) {
         try CommandFailure.reporting(at: Self.subject(path)) { try file.synchronize() }
         let number = replaces ? replace() : create()
@@ -125,10 +118,8 @@ struct StagedFile: ~Copyable {
 
 /// The temporary files of the process, which are removed if a catchable signal ends it.
 ///
-/// A thread waits for the signals, restores the terminal of a ``PasswordPrompt``, removes the files
-/// and lets the signal end the process. Because
-/// it isn't a signal handler, it can use a lock: each file either is registered and removed, or has
-/// its final name.
+/// A thread waits for the signals. Because it isn't a signal handler, it can use a lock: each file
+/// either is registered and removed, or has its final name.
 enum TemporaryFiles {
     private static let paths = Mutex<Set<String>>([])
 
@@ -183,7 +174,6 @@ enum TemporaryFiles {
         }
     }
 
-    /// Removes a file, if it still exists.
     static func remove(_ path: String) {
         paths.withLock { paths in
             if paths.remove(path) != nil { _ = unsafe unlink(path) }

@@ -37,7 +37,6 @@ extension KeyAgreementCurve: NamedValue {
     static let names = ["P-256", "P-384", "P-521", "X25519", "X448"]
 }
 
-/// An algorithm for which the command can generate a key: for signatures or for encryption.
 enum GeneratedAlgorithm: ArgumentValue, Equatable {
     case signature(JWSAlgorithm)
     case encryption(JWEAlgorithm)
@@ -45,9 +44,7 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     static let placeholder = "ALG"
     static let valueKind = OptionDefinition.ValueKind.choice(JWSAlgorithm.names + encryptionNames)
 
-    /// The names of the algorithms for encryption, in display order.
-    ///
-    /// Passwords aren't generated.
+    /// The names of the algorithms for encryption, without those for passwords.
     static let encryptionNames = JWEAlgorithm.implemented.filter { !$0.usesPassword }.map(\.rawValue)
 
     init(argument: String) throws(ValueError) {
@@ -69,7 +66,6 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
         }
     }
 
-    /// A Boolean value that indicates whether the key is a secret, without a public part.
     var isSymmetric: Bool {
         switch self {
         case .signature(let algorithm): algorithm.isSymmetric
@@ -79,7 +75,5 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
 
     var isRSA: Bool { ["RS", "PS"].contains { name.hasPrefix($0) } }
 
-    /// A Boolean value that indicates whether the key is for key agreement, on any of several
-    /// curves.
     var isAgreement: Bool { name.hasPrefix("ECDH-") }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import Networking
 
-/// The URL of a service that receives secrets: an https URL, or an http URL on this machine.
 struct ServiceURL: ArgumentValue, Equatable {
     static let placeholder = "URL"
 
@@ -21,7 +20,6 @@ struct ServiceURL: ArgumentValue, Equatable {
     }
 }
 
-/// The scheme, host and port of a server, such as `https://api.example`.
 struct OriginArgument: ArgumentValue, Equatable {
     let text: String
 
@@ -34,7 +32,6 @@ struct OriginArgument: ArgumentValue, Equatable {
         self = origin
     }
 
-    /// Creates an origin, or returns `nil` if the host isn't valid.
     init?(scheme: String, authority: String) {
         let text = "\(scheme.lowercased())://\(authority)"
         guard authority.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !Self.delimiters.contains($0) }),
@@ -70,7 +67,6 @@ struct HeaderField: ArgumentValue, Equatable {
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// Returns the header fields.
     func fields() throws(CommandFailure) -> [HTTPHeaders.Field] {
         switch place {
         case .here(let field): return [field]

@@ -13,9 +13,7 @@ struct NonEmptyText: ArgumentValue {
     }
 }
 
-/// A whole number in a range.
 protocol NumberArgument: ArgumentValue, Equatable {
-    /// The kind of number in messages.
     static var noun: String { get }
     static var range: ClosedRange<Int> { get }
 
@@ -36,7 +34,6 @@ extension NumberArgument {
     }
 }
 
-/// A number of repetitions.
 struct Count: NumberArgument {
     static let placeholder = "COUNT"
     static let range = 0...100
@@ -44,21 +41,18 @@ struct Count: NumberArgument {
     let number: Int
 }
 
-/// The number of an entry in a recording, from 1.
 struct EntryNumber: NumberArgument {
     static let range = 1...Int.max
 
     let number: Int
 }
 
-/// The number of PBKDF2 iterations of a password-based algorithm.
 struct IterationCount: NumberArgument {
     static let range = 1_000...10_000_000
 
     let number: Int
 }
 
-/// A TCP port number.
 struct PortNumber: NumberArgument {
     static let placeholder = "PORT"
     static let noun = "port number"
@@ -67,7 +61,6 @@ struct PortNumber: NumberArgument {
     let number: Int
 }
 
-/// The size of an RSA key, in bits.
 struct RSAKeySize: NumberArgument {
     static let placeholder = "BITS"
     static let noun = "number of bits"

@@ -3,10 +3,9 @@ import Networking
 import TokenGeneration
 
 /// A time in seconds since 1970, or in the format of [RFC
-/// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-01-31T12:00:00Z`.
+/// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6).
 ///
-/// Foundation's parser is unsuitable, because it accepts February 30 and trailing text. All years
-/// are Gregorian.
+/// Foundation's parser accepts February 30 and trailing text. All years are Gregorian.
 struct Timestamp: ArgumentValue, Equatable {
     static let placeholder = "TIME"
 
@@ -19,7 +18,6 @@ struct Timestamp: ArgumentValue, Equatable {
         message: "must be a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
     )
 
-    /// Creates a timestamp, or returns `nil` for a year outside 1 to 9999.
     init?(secondsSince1970: Double) {
         guard Self.range.contains(secondsSince1970) else { return nil }
         self.secondsSince1970 = secondsSince1970
@@ -33,10 +31,8 @@ struct Timestamp: ArgumentValue, Equatable {
 
     var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
 
-    /// The time in UTC in whole seconds, such as `2026-01-31T12:00:00Z`.
     var text: String { text(offset: 0) }
 
-    /// The time in the user's time zone in whole seconds, such as `2026-01-31T13:00:00+01:00`.
     var localText: String {
         // Outside this range, the local year could be 0 or 10000.
         let isOrdinary = (-62_135_510_400.0..<253_402_214_400.0).contains(secondsSince1970)
@@ -81,11 +77,9 @@ struct Timestamp: ArgumentValue, Equatable {
     }
 }
 
-/// A parser for the fields of an RFC 3339 time.
 private struct DigitReader {
     var rest: ArraySlice<UInt8>
 
-    /// Parses a number with a fixed count of digits, followed by one of the separators, if any.
     mutating func number(digits count: Int, then separators: String) -> Int? {
         let digits = rest.prefix(count)
         guard digits.count == count, digits.allSatisfy(\.isDigit) else { return nil }
@@ -105,7 +99,6 @@ private struct DigitReader {
         return Double("0." + String(decoding: digits, as: UTF8.self))
     }
 
-    /// Parses the offset from UTC, in seconds.
     mutating func offset() -> Int? {
         switch rest.popFirst() {
         case UInt8(ascii: "Z"), UInt8(ascii: "z"): return 0
@@ -123,7 +116,6 @@ private struct DigitReader {
     }
 }
 
-/// A point in time, absolute or relative to now: `now`, `+5m`, `-1h`, or a ``Timestamp``.
 enum Moment: ArgumentValue, Equatable {
     case fixed(Timestamp)
     /// A number of seconds from now.
@@ -150,7 +142,6 @@ enum Moment: ArgumentValue, Equatable {
         }
     }
 
-    /// Returns the time in whole seconds since 1970.
     func seconds(now: Int) -> Int {
         switch self {
         case .fixed(let time): Int(time.secondsSince1970.rounded(.down))  // reason: a timestamp's range fits
@@ -166,7 +157,7 @@ enum Moment: ArgumentValue, Equatable {
 struct TimeSpan: ArgumentValue, Equatable {
     static let placeholder = "DURATION"
 
-    /// The duration in seconds, from 0 to ``limit``.
+    /// From 0 to ``limit``.
     let seconds: Int
     var duration: Duration { .seconds(seconds) }  // reason: at most the limit
 
@@ -206,14 +197,11 @@ struct TimeSpan: ArgumentValue, Equatable {
     }
 }
 
-/// A formatter for relative times in a single rounded unit, such as "3 minutes ago" or "in 2
-/// hours".
 enum RelativeTime {
     private static let units: [(name: String, seconds: Double)] = [
         ("year", 31_556_952), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1),
     ]
 
-    /// Formats a number of seconds from now, which is negative for the past.
     static func text(_ seconds: Double) -> String {
         let length = seconds.magnitude
         guard length >= 1 else { return "now" }
@@ -224,12 +212,9 @@ enum RelativeTime {
     }
 }
 
-/// Notes about the times in claims, such as "exp: 2026-01-31T12:00:00Z (expires in 5 minutes)".
 struct TimeNotes {
-    /// The current time in seconds since 1970.
     let now: Double
 
-    /// Returns a line for each of the claims `iat`, `nbf` and `exp`.
     func lines(in claims: JSONObject) -> [String] {
         ["iat", "nbf", "exp"].compactMap { name in
             guard let value = claims[name] else { return nil }

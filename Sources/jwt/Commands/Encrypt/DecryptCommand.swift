@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt decrypt` command: decrypts a token, and verifies the signed token inside.
 struct DecryptCommand {
     private static let out = Option<OutputFile>(
         "out",
@@ -123,7 +122,6 @@ struct DecryptCommand {
     }
 }
 
-/// The key or the password that decrypts, and the accepted algorithms.
 struct DecryptionOptions {
     private static let key = KeySource.key(
         "The private key or the secret: PEM, DER, JWK or JWK Set; without a key, the token needs a password"
@@ -167,14 +165,12 @@ struct DecryptionOptions {
         + OptionDefinition.section("Accepted algorithms", [algorithm, encryption, maximumIterations, understood])
 
     private let key: KeySource?
-    /// The password of the token, if there's no key.
     private let password: PasswordSource?
     private let algorithms: [JWEAlgorithm]?
     private let encryptions: [JWEEncryption]
     private let maximumIterations: Int
     private let understood: Set<String>
 
-    /// - Throws: ``UsageError`` unless the command line has a key or a password.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let algorithms = try arguments.values(of: Self.algorithm)
         let encryptions = try arguments.values(of: Self.encryption)
@@ -204,11 +200,8 @@ struct DecryptionOptions {
         }
     }
 
-    /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { key?.takesStandardInput ?? password?.isStandardInput ?? false }
 
-    /// Reads the key or the password for a token, whose headers select among the algorithms of one
-    /// key.
     func decrypter(
         for token: UnverifiedJWE,
         _ limits: JWELimits,
@@ -248,7 +241,6 @@ struct DecryptionOptions {
         }
     }
 
-    /// Adds advice about the command's options to a decrypter's error.
     func explained(_ error: TokenError, _ token: UnverifiedJWE, _ policy: DecryptionPolicy) -> TokenError {
         let isPolicy = error.message.contains("which the policy doesn't allow")
         let stated = token.unverifiedProtectedHeader["alg"]?.string ?? ""
@@ -269,7 +261,6 @@ struct DecryptionOptions {
     }
 }
 
-/// The verification of the signed token inside an encrypted one.
 struct NestedVerification {
     private static let nested = Flag(
         "nested",
@@ -280,7 +271,6 @@ struct NestedVerification {
     private let keys: VerificationKeys
     private let policy: PolicyOptions
 
-    /// Creates the verification, or returns `nil` without `--nested`.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         guard arguments.contains(Self.nested) else {
             for option in Self.options where arguments.contains(option) {
@@ -295,15 +285,12 @@ struct NestedVerification {
         policy = try PolicyOptions(arguments, keyIssuer: keys.issuer)
     }
 
-    /// A Boolean value that indicates whether the key is read from standard input.
     var takesStandardInput: Bool { keys.takesStandardInput }
 
-    /// Reads or fetches the keys.
     func verifier(_ console: Console) throws(CommandFailure) -> JWTVerifier {
         try keys.verifier(policy.policy, console)
     }
 
-    /// Verifies the content of a decrypted token.
     func verified(_ jwe: DecryptedJWE, _ verifier: JWTVerifier) throws(CommandFailure) -> VerifiedToken {
         do throws(TokenError) {
             return try verifier.verify(contentOf: jwe)

@@ -1,9 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt encrypt` command: encrypts claims or any other content.
 struct EncryptCommand {
-    /// The maximum size of the content in bytes.
     static let contentLimit = BodySource.sizeLimit
 
     static let definition = CommandDefinition(
@@ -45,7 +43,6 @@ struct EncryptCommand {
         action: { try EncryptCommand($0).run(on: $1) }
     )
 
-    /// The kind of the content.
     private enum Content {
         case claims
         case octets
@@ -139,7 +136,6 @@ struct EncryptCommand {
     }
 }
 
-/// The form of an encrypted token: its serialization, and the data that it authenticates.
 struct EncryptionForm {
     private static let serialization = Option<SignatureForm.Serialization>(
         "format",
@@ -158,7 +154,6 @@ struct EncryptionForm {
     let serialization: SignatureForm.Serialization
     private let additionalData: BodySource?
 
-    /// - Throws: ``UsageError`` if the serialization doesn't support the other options.
     init(_ arguments: ParsedArguments, recipientCount: Int) throws(UsageError) {
         additionalData = try arguments.value(of: Self.additionalData)
         let stated = try arguments.value(of: Self.serialization)
@@ -172,10 +167,8 @@ struct EncryptionForm {
         }
     }
 
-    /// A Boolean value that indicates whether the additional data is read from standard input.
     var takesStandardInput: Bool { additionalData?.isStandardInput ?? false }
 
-    /// Encrypts content to a string for the compact serialization, and to an object otherwise.
     func encrypt(
         _ content: Data,
         _ encryption: JWEEncryption?,
@@ -199,7 +192,6 @@ struct EncryptionForm {
     }
 }
 
-/// The signature of a token that is signed before it's encrypted.
 struct NestedSignature {
     static let nested = Flag(
         "nested",
@@ -227,7 +219,6 @@ struct NestedSignature {
     private let source: KeySource
     private let algorithm: JWSAlgorithm?
 
-    /// Creates the signature, or returns `nil` without `--sign-key`.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let isNested = arguments.contains(Self.nested)
         for option in Self.options.dropFirst() where !isNested && arguments.contains(option) {
@@ -249,7 +240,6 @@ struct NestedSignature {
         )
     }
 
-    /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { source.takesStandardInput }
 
     func token(_ claims: JSONObject, _ console: Console) throws(CommandFailure) -> String {

@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The recipients of an encrypted token: keys, a key of a JWK Set, and a password.
 struct RecipientOptions {
     private static let key = KeySource.key(
         isRepeatable: true,
@@ -46,10 +45,8 @@ struct RecipientOptions {
     private let password: PasswordSource?
     private let algorithm: JWEAlgorithm?
     private let iterations: Int?
-    /// The key ID that the user specifies: `auto`, or the ID.
     private let keyID: String?
 
-    /// - Throws: ``UsageError`` unless the options name at least one recipient and fit together.
     init(_ arguments: ParsedArguments, keyID: String?) throws(UsageError) {
         encryption = try arguments.value(of: Self.encryption)
         algorithm = try arguments.value(of: Self.algorithm)
@@ -79,10 +76,8 @@ struct RecipientOptions {
         }
     }
 
-    /// The number of recipients.
     var count: Int { keys.count + (set == nil ? 0 : 1) + (password == nil ? 0 : 1) }
 
-    /// A Boolean value that indicates whether a key or the password is read from standard input.
     var takesStandardInput: Bool { standardInputCount > 0 }
 
     private var standardInputCount: Int {
@@ -103,7 +98,6 @@ struct RecipientOptions {
         return keys
     }
 
-    /// Reads or fetches the recipients' keys, in the order keys, key set, password.
     func recipients(_ console: Console) throws(CommandFailure) -> [JWERecipient] {
         let keyAlgorithm = algorithm.flatMap { $0.usesPassword ? nil : $0 }
         var recipients: [EncryptionKey] = []

@@ -3,7 +3,6 @@ import HTTPSignatures
 import Networking
 import TokenGeneration
 
-/// The `jwt http` command group: signed HTTP messages.
 enum HTTPGroup {
     static let definition = CommandDefinition(
         name: "http",
@@ -21,7 +20,6 @@ enum HTTPGroup {
     )
 }
 
-/// The `jwt http verify` command: verifies the signatures of a recorded message.
 struct HTTPVerifyCommand {
     private static let base = Flag(
         "base",
@@ -114,7 +112,6 @@ struct HTTPVerifyCommand {
         )
     }
 
-    /// Verifies the message as a server or a client does, and then each signature for the report.
     private static func outcome(
         _ recorded: RecordedMessage,
         _ profile: SignatureProfile,
@@ -163,7 +160,6 @@ struct HTTPVerifyCommand {
 }
 
 extension RecordedMessage {
-    /// Returns the error of a check, or a better one if the recording is the likely reason.
     fileprivate func explained(_ error: HTTPSignatureError) -> HTTPSignatureError {
         guard error.code == .digestMismatch, mayBeDecoded else { return error }
         return HTTPSignatureError(

@@ -3,9 +3,7 @@ import HTTPSignatures
 import Networking
 import TokenGeneration
 
-/// The source of a recorded message: raw text or an HTTP Archive (HAR).
 struct MessageSource {
-    /// The maximum size of a file in bytes.
     static let sizeLimit = 64 << 20
 
     private static let origin = Option<OriginArgument>(
@@ -137,9 +135,7 @@ struct MessageSource {
     }
 }
 
-/// A recorded request or response, with remarks about the recording.
 struct RecordedMessage: Sendable {
-    /// The source of a request's scheme and host.
     enum Origin: String {
         case option, host, target, recording
     }
@@ -147,18 +143,12 @@ struct RecordedMessage: Sendable {
     var message: HTTPMessage
     /// The content; `nil` if there was content that the recording lacks.
     var content: Data?
-    /// The method and the URL without credentials, or the status.
     let title: String
-    /// The source of the scheme and the host, and the origin itself, of a request.
     var origin: (source: Origin, text: String)?
-    /// A Boolean value that indicates whether the recorded content may be decoded.
     var mayBeDecoded = false
-    /// A Boolean value that indicates whether the URL of the request has a query.
     var hasQuery = false
-    /// Remarks about what the recording lacks or changed.
     var remarks: [String] = []
 
-    /// Creates a raw request.
     init(
         _ raw: RawMessage,
         method: HTTPMethod,
@@ -201,7 +191,6 @@ struct RecordedMessage: Sendable {
         remarks = raw.remarks
     }
 
-    /// Creates a raw response.
     init(_ raw: RawMessage, status: Int, request: HTTPMessage?) {
         message = HTTPMessage(status: status, headers: raw.headers, trailers: raw.trailers, request: request)
         content = raw.content
@@ -209,7 +198,6 @@ struct RecordedMessage: Sendable {
         remarks = raw.remarks
     }
 
-    /// Creates the request or the response of an entry in a recording.
     init(
         _ entry: HAREntry,
         isResponse: Bool,

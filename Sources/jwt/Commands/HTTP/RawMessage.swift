@@ -5,9 +5,9 @@ import TokenGeneration
 
 /// The text of an HTTP/1 message, as a person or a tool has saved it.
 ///
-/// Line ends of the head may be LF or CRLF, and folded field lines are unfolded as [RFC 9112
-/// §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2) asks of recipients. Everything else is
-/// read as strictly as by a server. The content is kept byte for byte.
+/// Line ends may be LF or CRLF, and folded field lines are unfolded ([RFC 9112
+/// §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)). Everything else is read as strictly
+/// as by a server.
 struct RawMessage {
     enum Start {
         case request(method: HTTPMethod, target: String)
@@ -18,15 +18,10 @@ struct RawMessage {
     let headers: HTTPHeaders
     let trailers: HTTPHeaders
     let content: Data
-    /// Remarks about the text that don't affect the result.
     let remarks: [String]
 
-    /// The maximum size of the head in bytes.
     private static let headLimit = 64 << 10
 
-    /// Reads a message from a file, whose name is for messages.
-    ///
-    /// - Throws: ``CommandFailure`` with the code `rejected` if the text isn't a message.
     init(_ bytes: [UInt8], _ name: String) throws(CommandFailure) {
         do throws(RequestFault) {
             var (lines, rest) = try Self.headLines(bytes)
@@ -59,7 +54,6 @@ struct RawMessage {
         }
     }
 
-    /// Returns the lines of the head without line ends and folding, and what follows the head.
     private static func headLines(
         _ bytes: [UInt8]
     ) throws(RequestFault) -> (lines: [[UInt8]], rest: ArraySlice<UInt8>) {
@@ -91,9 +85,8 @@ struct RawMessage {
         return (lines, rest)
     }
 
-    /// Replaces the version in a request line, and returns the status in a status line.
-    ///
-    /// Tools show messages of HTTP/2 and HTTP/3 in the form of HTTP/1.1.
+    /// Replaces the version in a request line, because tools show messages of HTTP/2 and HTTP/3 in
+    /// the form of HTTP/1.1, and returns the status in a status line.
     private static func normalizeStart(_ lines: inout [[UInt8]]) throws(RequestFault) -> Int? {
         let line = lines[0]
         guard line.starts(with: "HTTP/".utf8) else {

@@ -3,22 +3,16 @@ import HTTPSignatures
 import Networking
 import TokenGeneration
 
-/// The report about the signatures of a message, for people and for programs.
 struct SignatureReport {
     let recorded: RecordedMessage
     let findings: [SignatureFinding]
-    /// The rejection of the message, or `nil` if it's valid.
     let rejection: HTTPSignatureError?
-    /// The required tag, if any.
     let tag: String?
-    /// The time of the checks.
     let date: Date
-    /// A Boolean value that indicates whether JSON contains the signature bases.
     let includesBases: Bool
 
     // MARK: Text
 
-    /// The lines for a person, without control characters.
     var lines: [String] {
         var lines = ["\(recorded.message.isRequest ? "request" : "response"): \(recorded.title)"]
         if let origin = recorded.origin {
@@ -70,7 +64,6 @@ struct SignatureReport {
 
     // MARK: JSON
 
-    /// The report for programs.
     var json: JSONObject {
         var message: JSONObject = ["kind": recorded.message.isRequest ? "request" : "response"]
         message["title"] = .string(recorded.title)
@@ -120,7 +113,6 @@ struct SignatureReport {
 
     // MARK: Parts of both
 
-    /// Returns the covered components, with their values if the signature base could be built.
     private func covered(
         _ finding: SignatureFinding,
         _ parameters: SignatureParameters
@@ -129,19 +121,15 @@ struct SignatureReport {
         return base.lines.map { ("\($0.component)", $0.shownValue) }
     }
 
-    /// Returns the algorithm of the key, or the one that an invalid signature states.
     private func algorithm(_ finding: SignatureFinding) -> String? {
         guard let key = try? finding.result.get().key else { return finding.parameters?.algorithm }
         return key.httpSignatureName ?? key.algorithm.rawValue
     }
 }
 
-/// The parts of a message that a signature doesn't cover.
 struct MessageCoverage {
-    /// A part, such as `@query`, a field or the content.
     struct Part {
         let name: String
-        /// The value without credentials, if the part has one.
         var value: String?
     }
 

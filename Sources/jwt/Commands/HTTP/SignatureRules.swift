@@ -2,7 +2,6 @@ import Foundation
 import HTTPSignatures
 import Networking
 
-/// The options for what a signature must cover, and when.
 struct SignatureRules {
     static let profile = Option<SignatureProfileName>(
         "signature-profile",
@@ -37,7 +36,6 @@ struct SignatureRules {
         [profile, required, allowsUnsignedContent, tag, maximumAge, PolicyOptions.leeway, PolicyOptions.time]
     )
 
-    /// The time of the checks.
     let date: Date
     private let name: SignatureProfileName?
     private let required: [ComponentIdentifier]
@@ -46,7 +44,6 @@ struct SignatureRules {
     private let maximumAge: TimeSpan?
     private let leeway: TimeSpan?
 
-    /// - Throws: ``UsageError`` unless the command line names a profile or components.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         name = try arguments.value(of: Self.profile)
         required = try arguments.values(of: Self.required).map(\.component)
@@ -94,7 +91,6 @@ struct SignatureRules {
         return profile
     }
 
-    /// Returns advice or details that help explain why a signature was rejected.
     func advice(for error: HTTPSignatureError, _ parameters: SignatureParameters?) -> String {
         switch error.code {
         case .tooOld, .createdInFuture:
@@ -112,7 +108,6 @@ struct SignatureRules {
     }
 }
 
-/// The name of a profile of HTTP message signatures.
 enum SignatureProfileName: String, CaseIterable, NamedValue {
     case standard
     case proxied
@@ -122,10 +117,8 @@ enum SignatureProfileName: String, CaseIterable, NamedValue {
     case webBotAuth = "web-bot-auth"
     case legacyActivityPub = "legacy-activitypub"
 
-    /// The names for the help.
     static let names = allCases.map(\.rawValue).joined(separator: ", ")
 
-    /// Returns the profile for requests; the agent is for Web Bot Auth.
     func request(agent: SignatureAgent? = nil) -> SignatureProfile {
         switch self {
         case .standard: .standard
@@ -138,7 +131,6 @@ enum SignatureProfileName: String, CaseIterable, NamedValue {
         }
     }
 
-    /// The profile for responses, or `nil` if the profile is only for requests.
     var response: SignatureProfile? {
         switch self {
         case .standard: .standardResponse

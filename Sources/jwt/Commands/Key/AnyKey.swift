@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// A key of any kind, for inspection and conversion.
 struct AnyKey {
     enum Part {
         case privateKey(SigningKey)
@@ -11,10 +10,10 @@ struct AnyKey {
     }
 
     let part: Part
-    /// The additional members of a JWK, such as `kid` and `use`, or none for other forms.
+    /// The additional members of a JWK, such as `kid` and `use`.
     var metadata: JSONObject = [:]
-    /// A Boolean value that indicates whether the key, its type or the user fixes the algorithm,
-    /// unlike for an RSA key, which supports six.
+    /// Whether the key, its type or the user fixes the algorithm, unlike for an RSA key, which
+    /// supports six.
     var statesAlgorithm = true
 }
 
@@ -62,7 +61,6 @@ extension AnyKey {
         return (try? file.encryptionKey(for: nil, nil, keyID: nil)).map(Part.encryptionKey)
     }
 
-    /// The public part as a JWK, or the metadata of a secret.
     var publicJWK: JWK {
         switch part {
         case .privateKey(let key): key.verificationKey.jwk
@@ -72,7 +70,6 @@ extension AnyKey {
         }
     }
 
-    /// The RFC 7638 thumbprint.
     var thumbprint: String {
         get throws(TokenError) {
             switch part {
@@ -84,8 +81,6 @@ extension AnyKey {
         }
     }
 
-    /// The name of the algorithm that the key is for; a key for `dir` states its content
-    /// encryption.
     var algorithmName: String {
         switch part {
         case .privateKey(let key): key.algorithm.rawValue
@@ -97,7 +92,6 @@ extension AnyKey {
 
     var isSymmetric: Bool { publicJWK.keyType == "oct" }
 
-    /// A Boolean value that indicates whether the key has a private part or is a secret.
     var isPrivate: Bool {
         switch part {
         case .privateKey, .decryptionKey: true
@@ -124,9 +118,8 @@ extension AnyKey {
         return AnyKey(part: publicPart, metadata: metadata, statesAlgorithm: statesAlgorithm)
     }
 
-    /// Returns the key as a JWK, including the private part if the key has one.
-    ///
-    /// The key ID `auto` is the thumbprint, and `nil` keeps the current one, if any.
+    /// Returns the key with its private part; the ID `auto` is the thumbprint, and `nil` keeps the
+    /// current one.
     func jwk(keyID: String?) throws(TokenError) -> JWK {
         var jwk =
             switch part {
@@ -144,7 +137,6 @@ extension AnyKey {
     }
 }
 
-/// The output forms of a key.
 enum KeyForm: String, CaseIterable, NamedValue {
     case pem
     case der
@@ -155,9 +147,6 @@ enum KeyForm: String, CaseIterable, NamedValue {
 
     var isBinary: Bool { self == .der || self == .traditionalDER || self == .raw }
 
-    /// Returns the key in this form, where text ends with a line break.
-    ///
-    /// The key ID is that of ``AnyKey/jwk(keyID:)``, and the password encrypts a private key.
     func octets(of key: AnyKey, keyID: String?, password: String?) throws(TokenError) -> [UInt8] {
         let (privateFormat, publicFormat): (PrivateKeyFormat, PublicKeyFormat) =
             switch self {

@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt key` command group.
 enum KeyGroup {
     static let operand = OperandDefinition(
         name: "KEY",
@@ -24,14 +23,12 @@ enum KeyGroup {
         hiddenSubcommands: [generate]
     )
 
-    /// The `jwt key generate` command, an alternative spelling of `jwt keygen`.
     private static var generate: CommandDefinition {
         var command = KeygenCommand.definition
         command.name = "generate"
         return command
     }
 
-    /// Returns the key source that the command line specifies.
     static func source(_ arguments: ParsedArguments, operand: Int = 0) throws(UsageError) -> KeySource {
         guard let source = try KeySource(arguments, operand: operand) else {
             throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")
@@ -40,7 +37,6 @@ enum KeyGroup {
     }
 }
 
-/// The `jwt key thumbprint` command: prints the RFC 7638 thumbprint of a key.
 struct KeyThumbprintCommand {
     enum Hash: String, CaseIterable, NamedValue {
         case sha256, sha384, sha512
@@ -91,14 +87,12 @@ struct KeyThumbprintCommand {
         try console.print(text, as: "thumbprint")
     }
 
-    /// Returns the key as a JWK, which can have any key type with a defined thumbprint.
     private static func jwk(_ file: KeyFile) throws -> JWK {
         if case .jwk(let jwk) = file.content { return jwk }
         return try AnyKey(file, algorithm: nil).jwk(keyID: nil)
     }
 }
 
-/// The `jwt key inspect` command: describes a key.
 struct KeyInspectCommand {
     static let definition = CommandDefinition(
         name: "inspect",

@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt key convert` and `jwt key public` commands: convert a key to another form.
 struct KeyConvertCommand {
     private static let form = Option<KeyForm>(
         "to",

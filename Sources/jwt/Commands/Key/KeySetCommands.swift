@@ -2,7 +2,6 @@ import Foundation
 import Glibc
 import TokenGeneration
 
-/// The `jwt key jwks` command group.
 enum KeySetGroup {
     static let set = OperandDefinition(name: "SET", isRequired: true, kind: .file, summary: "The JWK Set file")
 
@@ -40,13 +39,10 @@ enum KeySetGroup {
 struct KeySetFile {
     let file: InputFile
     private var document: JSONObject
-    /// The permissions of the existing file, or `nil` for a new file.
     private let mode: mode_t?
 
-    /// Reads, changes and replaces the set while holding an exclusive lock.
-    ///
-    /// A missing file can count as an empty set, and a secret one becomes readable only by its
-    /// owner. The file is unchanged if an error is thrown.
+    /// Reads, changes and replaces the set while holding an exclusive lock; an error leaves the
+    /// file unchanged.
     static func change<Result>(
         _ file: InputFile,
         mayBeMissing: Bool = false,
@@ -105,7 +101,6 @@ struct KeySetFile {
     }
 }
 
-/// The `jwt key jwks add` command: adds a key to a JWK Set.
 struct KeySetAddCommand {
     private static let keyID = Option<NonEmptyText>(
         "kid",
@@ -196,7 +191,6 @@ struct KeySetAddCommand {
     }
 }
 
-/// The `jwt key jwks remove` command: removes a key from a JWK Set.
 struct KeySetRemoveCommand {
     static let definition = CommandDefinition(
         name: "remove",
@@ -235,7 +229,6 @@ struct KeySetRemoveCommand {
     }
 }
 
-/// The `jwt key jwks list` command: lists the keys of a JWK Set.
 struct KeySetListCommand {
     static let definition = CommandDefinition(
         name: "list",

@@ -1,15 +1,12 @@
 import Glibc
 import TokenGeneration
 
-/// The `jwt keygen` command: generates a private key.
 struct KeygenCommand {
-    /// The output formats of keys.
     enum Format: String, CaseIterable, NamedValue {
         case pem
         case jwk
     }
 
-    /// The uses of keys ([RFC 7517 §4.2](https://www.rfc-editor.org/rfc/rfc7517#section-4.2)).
     enum Use: String, CaseIterable, NamedValue {
         case sig
         case enc
@@ -203,7 +200,6 @@ struct KeygenCommand {
         }
     }
 
-    /// Returns the JSON result, without the keys that are written to files.
     private func report(_ key: AnyKey, _ privateText: String) throws -> JSONObject {
         var report: JSONObject = ["kid": .string(try keyID ?? key.thumbprint)]
         if !algorithm.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }
@@ -214,7 +210,6 @@ struct KeygenCommand {
         return report
     }
 
-    /// Returns a JWK as an object, and PEM as a string.
     private func value(_ text: String) throws -> JSONValue {
         format == .jwk ? .object(try JSONObject(parsing: text)) : .string(text)
     }

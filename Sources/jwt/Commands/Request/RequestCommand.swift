@@ -5,7 +5,6 @@ import HTTPSignatures
 import Networking
 import OAuth2
 
-/// The `jwt request` command: calls an API with an access token, a signature, or both.
 struct RequestCommand: Sendable {
     static let definition = CommandDefinition(
         name: "request",
@@ -65,7 +64,6 @@ struct RequestCommand: Sendable {
     /// The maximum size of a response body, which exceeds any disk and so never limits a download.
     private static let bodyLimit = 1 << 46
 
-    /// The options for the token, or `nil` for a signed request without a token.
     private let token: TokenOptions?
     private let signature: SignatureOptions?
     private let roots: InputFile?
@@ -160,7 +158,6 @@ struct RequestCommand: Sendable {
         try output.check(response, name: self.request.name)
     }
 
-    /// Returns the response, regardless of its status.
     private func response(
         to request: URLRequest,
         _ options: Networking.RequestOptions,
@@ -176,7 +173,6 @@ struct RequestCommand: Sendable {
         }
     }
 
-    /// Describes why the API rejected the token.
     private static func words(_ refusal: OAuth2Error) -> String {
         let scope = refusal.demand?.scope.joined(separator: " ") ?? ""
         return switch refusal.code {
@@ -188,7 +184,6 @@ struct RequestCommand: Sendable {
         }
     }
 
-    /// The name of the authorization server in messages.
     private var serverName: String { token?.server.name ?? request.name }
 
     private func rejection(_ error: HTTPSignatureError) -> CommandFailure {

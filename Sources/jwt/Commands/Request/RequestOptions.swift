@@ -3,7 +3,6 @@ import Glibc
 import Networking
 import TokenGeneration
 
-/// The options that describe the request.
 struct RequestOptions: Sendable {
     static let api = Option<ServiceURL>(
         "api",
@@ -44,7 +43,6 @@ struct RequestOptions: Sendable {
         "The total timeout (default: none, but the request fails after a minute without data)"
     )
 
-    /// The request options that a profile can set.
     static let members = OptionDefinition.section("Request", [api, timeout, retries]) + SignatureOptions.members
 
     static let options = OptionDefinition.section("Request", [header, data, json, follows, retries, timeout, api])
@@ -53,7 +51,6 @@ struct RequestOptions: Sendable {
     let url: URL
     /// The URL without its query, for messages.
     let name: String
-    /// The origins that receive the token, as URLs.
     let origins: [URL]
     let retries: Int
     let timeout: Duration?
@@ -80,7 +77,6 @@ struct RequestOptions: Sendable {
         }
     }
 
-    /// Returns the method, or `nil` if the command line has only a URL.
     private static func method(_ arguments: ParsedArguments) throws(UsageError) -> HTTPMethod? {
         let text = arguments.operands.first ?? ""
         let method = HTTPMethod(text)
@@ -129,7 +125,6 @@ struct RequestOptions: Sendable {
         return try data.map { data throws(CommandFailure) in try data.body() }
     }
 
-    /// Returns the header fields, of which the command itself sets those of a token.
     func fields(hasToken: Bool) throws(CommandFailure) -> HTTPHeaders {
         var fields = HTTPHeaders()
         for field in try headers.map({ header throws(CommandFailure) in try header.fields() }).joined() {
@@ -148,9 +143,7 @@ struct RequestOptions: Sendable {
         return fields
     }
 
-    /// Returns the redirect policy.
-    ///
-    /// Other header fields can be secrets, too, so only fields that never are secrets reach other
+    /// Returns the redirect policy, by which only fields that never are secrets reach other
     /// origins.
     func redirects(_ fields: HTTPHeaders) -> RedirectPolicy {
         guard follows else { return .never }
@@ -163,7 +156,6 @@ struct RequestOptions: Sendable {
     }
 }
 
-/// The output of a response.
 struct ResponseOutput: Sendable {
     private static let out = Option<OutputFile>(
         "out",
@@ -185,7 +177,6 @@ struct ResponseOutput: Sendable {
 
     static let options = OptionDefinition.section("Response", [out, force, includesHead, fails, failsWithBody])
 
-    /// The maximum size of a body that is held in memory, for a terminal or JSON.
     private static let heldLimit = 64 << 20
 
     private let out: OutputFile
@@ -206,15 +197,13 @@ struct ResponseOutput: Sendable {
         if force, out.isStandardOutput { throw arguments.usageError("--force requires --out FILE") }
     }
 
-    /// Creates the output file before the request is sent, so that a request isn't sent in vain.
     func file() throws(CommandFailure) -> StagedFile? {
         out.isStandardOutput ? nil : try StagedFile(path: out.path, mode: 0o644, replaces: force)
     }
 
-    /// Returns whether to output the body of a response.
     func wantsBody(_ head: HTTPResponse) -> Bool { !(fails && head.status >= 400) }
 
-    /// Prints a response; only the end of the body stream may tell whether the body is authentic.
+    /// Holds a body whose end may tell that it isn't authentic.
     func print(_ head: HTTPResponse, to file: borrowing StagedFile?, verifiesBody: Bool) async throws {
         let isHeld = console.writesJSON || verifiesBody || FileDescriptor.standard(STDOUT_FILENO).isTerminal
         if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }
@@ -240,7 +229,6 @@ struct ResponseOutput: Sendable {
         if wantsBody(head) { try file?.commit() }
     }
 
-    /// Checks the status for the exit code.
     func check(_ head: HTTPResponse, name: String) throws(CommandFailure) {
         guard fails || failsWithBody, head.status >= 400 else { return }
         throw CommandFailure(

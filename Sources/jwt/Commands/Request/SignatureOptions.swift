@@ -4,7 +4,6 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// The options for signing requests, and for verifying the signatures of responses.
 struct SignatureOptions: Sendable {
     private static let key = Option<InputFile>(
         "http-signature",
@@ -65,7 +64,6 @@ struct SignatureOptions: Sendable {
         "The algorithm of --response-signature, for keys that don't state it"
     )
 
-    /// The options that a profile in the configuration can set.
     static let members = OptionDefinition.section(
         "HTTP signature",
         [key, algorithm, secret, password, profile, keyID, tag, cover, lifetime, agent, responseKey, responseAlgorithm]
@@ -77,7 +75,6 @@ struct SignatureOptions: Sendable {
     private let profile: SignatureProfile
     private let response: (file: InputFile, algorithm: JWSAlgorithm?, profile: SignatureProfile)?
 
-    /// Creates the options, or returns `nil` if nothing is signed or verified.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let file = try arguments.value(of: Self.key)
         let responseFile = try arguments.value(of: Self.responseKey)
@@ -144,10 +141,8 @@ struct SignatureOptions: Sendable {
         (source?.takesStandardInput ?? false ? 1 : 0) + (response?.file.isStandardInput ?? false ? 1 : 0)
     }
 
-    /// A Boolean value that indicates whether a body must be verified before it's used.
     var verifiesResponses: Bool { response != nil }
 
-    /// Reads the keys, and returns the interceptors for the start and the end of the client's list.
     func interceptors(
         for origins: [URL],
         _ console: Console
@@ -198,7 +193,6 @@ struct SignatureOptions: Sendable {
 }
 
 extension KeyFile {
-    /// Returns the keys of a verifier of HTTP message signatures.
     fileprivate func signatureKeys(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> SignatureKeys {
         if let keySet {
             return SignatureKeys(keySet, selection: KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []))

@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt sd` command group: tokens with selective disclosure (SD-JWT).
 enum SDGroup {
     static let definition = CommandDefinition(
         name: "sd",
@@ -30,7 +29,6 @@ enum SDGroup {
     )
 }
 
-/// The `jwt sd show` command: prints the contents of an SD-JWT without verifying them.
 struct SDShowCommand {
     static let definition = CommandDefinition(
         name: "show",
@@ -133,14 +131,11 @@ struct SDShowCommand {
     }
 }
 
-/// The input of the `jwt sd` commands, and its recognition in the others.
 struct SDInput {
-    /// The advice of the commands that verify another kind of token.
     static let verificationAdvice = "verify it with jwt sd verify"
 
     let text: String
 
-    /// Reads an SD-JWT in any form, and refers to another command for a plain token.
     init(_ token: TokenInput, insteadOf command: String) throws(CommandFailure) {
         text = try token.read()
         guard !isJSON, !text.utf8.contains(UInt8(ascii: "~")) else { return }
@@ -153,13 +148,10 @@ struct SDInput {
         throw CommandFailure(.rejected, TokenError(.malformedToken, advice))
     }
 
-    /// A Boolean value that indicates whether the text is a JSON serialization.
     var isJSON: Bool { text.utf8.first == UInt8(ascii: "{") }
 
-    /// The text in UTF-8.
     var data: Data { Data(text.utf8) }
 
-    /// Parses the text without verifying it.
     func unverified() throws(TokenError) -> UnverifiedSDJWT {
         isJSON ? try UnverifiedSDJWT(json: data) : try UnverifiedSDJWT(text)
     }
@@ -177,13 +169,11 @@ struct SDInput {
         return token.endIndex < text.utf8.endIndex && token.count { $0 == UInt8(ascii: ".") } == 2
     }
 
-    /// Returns the error of a command for another kind of token, if the text is an SD-JWT.
     static func refusal(_ text: String, _ advice: String) -> TokenError? {
         isSDJWT(text) ? TokenError(.malformedToken, "the token is an SD-JWT; \(advice)") : nil
     }
 }
 
-/// The serialization of an SD-JWT.
 enum SDForm: String, CaseIterable, NamedValue {
     case compact
     case json
@@ -199,7 +189,6 @@ enum SDForm: String, CaseIterable, NamedValue {
         try arguments.value(of: option) ?? .compact
     }
 
-    /// Prints a token.
     func print(_ token: SDJWT, on console: Console) throws(CommandFailure) {
         let value: JSONValue = self == .json ? .object(token.flattenedJSON()) : .string(token.compact)
         try SignatureForm.print(value, as: "token", on: console)
@@ -208,8 +197,7 @@ enum SDForm: String, CaseIterable, NamedValue {
 
 /// The path of a claim, such as `address.locality`, `nationalities[0]` or `nationalities[*]`.
 ///
-/// A JSON array of names, indices and `null` for every element is a path, too. It's the only form
-/// for names that contain a period or brackets.
+/// Names with a period or brackets need the form of a JSON array, in which `null` is every element.
 struct ClaimPathArgument: ArgumentValue {
     static let placeholder = "PATH"
 
@@ -273,7 +261,6 @@ struct ClaimPathArgument: ArgumentValue {
         }
     }
 
-    /// Returns the step for the text in brackets.
     private static func element(_ content: ArraySlice<UInt8>) -> ClaimPath.Element? {
         if content.elementsEqual("*".utf8) { return .everyElement }
         // Nine digits exceed the size of any token.

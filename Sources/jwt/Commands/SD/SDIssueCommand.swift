@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt sd issue` command: issues an SD-JWT.
 struct SDIssueCommand {
     private static let defaultType = "sd-jwt"
 
@@ -152,7 +151,6 @@ struct SDIssueCommand {
         try form.print(token, on: console)
     }
 
-    /// Returns an error of the command line if it alone is wrong, and a failure otherwise.
     private func failure(_ error: TokenError) -> any Error {
         let message = error.code == .missingClaim ? "--disclosable: \(error.message)" : error.message
         switch error.code {

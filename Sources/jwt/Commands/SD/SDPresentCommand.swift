@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt sd present` command: presents some claims of an SD-JWT.
 struct SDPresentCommand {
     private static let disclose = Option<ClaimPathArgument>(
         "disclose",
@@ -140,9 +139,7 @@ struct SDPresentCommand {
         }
     }
 
-    /// Returns the holder's policy: the times, and the issuer of the keys.
-    ///
-    /// Verifiers check the audience.
+    /// Returns the holder's policy, without the audience, which verifiers check.
     private func policy(of keys: VerificationKeys) -> ValidationPolicy {
         ValidationPolicy(
             issuer: keys.issuer.map { .exactly($0) } ?? .skipIssuerCheck,
@@ -165,7 +162,6 @@ struct SDPresentCommand {
     }
 }
 
-/// The options for signing a presentation with the holder's key.
 struct HolderBinding {
     private static let key = KeySource.key("The holder's private key: PEM, DER or JWK; requires --nonce and --kb-aud")
     static let nonce = Option<NonEmptyText>("nonce", "The nonce that the verifier sent for this transaction")
@@ -181,7 +177,6 @@ struct HolderBinding {
     private let source: KeySource
     private let algorithm: JWSAlgorithm?
 
-    /// Creates the options, or returns `nil` for a presentation without a key binding.
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let source = try KeySource(arguments, key: Self.key)
         let nonce = try arguments.value(of: Self.nonce)?.text
@@ -201,10 +196,8 @@ struct HolderBinding {
         self.audience = audience
     }
 
-    /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { source.takesStandardInput }
 
-    /// Reads the holder's key.
     func key(_ console: Console) throws(CommandFailure) -> SigningKey {
         try source.signingKey(for: algorithm, console).key
     }

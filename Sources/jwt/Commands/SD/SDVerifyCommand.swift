@@ -1,6 +1,5 @@
 import TokenGeneration
 
-/// The `jwt sd verify` command: verifies a presented SD-JWT and prints its claims.
 struct SDVerifyCommand {
     static let definition = CommandDefinition(
         name: "verify",
@@ -82,7 +81,6 @@ struct SDVerifyCommand {
     }
 }
 
-/// The options for a verifier's rule about key bindings.
 struct KeyBindingOptions {
     private static let nonce = Option<NonEmptyText>(
         "nonce",
@@ -108,7 +106,6 @@ struct KeyBindingOptions {
 
     let rule: KeyBindingRule
 
-    /// - Throws: ``UsageError`` unless the command line has a complete rule.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let nonce = try arguments.value(of: Self.nonce)?.text
         let audience = try arguments.value(of: Self.audience)?.text

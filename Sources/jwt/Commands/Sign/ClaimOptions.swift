@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The options for a token's claims.
 struct ClaimOptions {
     private static let claim = Option<Assignment>(
         "claim",
@@ -41,7 +40,6 @@ struct ClaimOptions {
         [claim, claims, issuer, subject, audience, expiresIn, noIssuedAt, notBefore, issuedAt, tokenID]
     )
 
-    /// The options of commands without a batch.
     static let optionsForOneToken = options.describing(["claims": "A JSON object with claims"])
 
     /// The claims that are the same in every token.
@@ -96,11 +94,8 @@ struct ClaimOptions {
         }
     }
 
-    /// A Boolean value that indicates whether the options set no claims.
     var isEmpty: Bool { fixed.object.isEmpty && expiresIn == nil && moments.isEmpty && !makesTokenID }
 
-    /// Returns the claims of one token, to which others from a file or a line are added.
-    ///
     /// - Throws: ``ValueError`` if a claim is set twice, and ``TokenError`` if a registered claim
     ///   is malformed or the system can't generate random numbers.
     func claims(adding others: JSONObject?, from origin: String, now: Int) throws -> JSONObject {
@@ -123,7 +118,6 @@ struct ClaimOptions {
         return claims.object
     }
 
-    /// Returns the claims of one token, including those of a file.
     func claims(adding file: InputFile?, _ arguments: ParsedArguments) throws -> JSONObject {
         let others = try file.map { file throws(CommandFailure) in try Self.object(in: file) }
         do {
@@ -136,14 +130,12 @@ struct ClaimOptions {
         }
     }
 
-    /// Validates the registered claims (RFC 7519 §4.1) as a verifier does.
-    ///
-    /// Verifiers either reject a token with a malformed claim or ignore the claim.
+    /// Validates the registered claims (RFC 7519 §4.1), because verifiers reject or ignore
+    /// malformed ones.
     static func check(_ claims: JSONObject) throws(TokenError) {
         _ = try claims.registeredClaims()
     }
 
-    /// Suggests the option that sets a malformed claim correctly.
     private static func advice(on claims: JSONObject) -> String {
         let options: [(claim: String, definition: OptionDefinition)] = [
             ("iss", issuer.definition), ("sub", subject.definition), ("aud", audience.definition),
@@ -156,10 +148,8 @@ struct ClaimOptions {
         return malformed.map { "; \($0.definition.synopsis) sets it" } ?? ""
     }
 
-    /// The current time in whole seconds since 1970, which always fits.
     static var now: Int { Int(Date().timeIntervalSince1970) }  // reason: a clock
 
-    /// Reads claims from a file.
     static func object(in file: InputFile) throws(CommandFailure) -> JSONObject {
         guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")
@@ -170,9 +160,7 @@ struct ClaimOptions {
     }
 }
 
-/// The claims or header parameters from files and options, without duplicates.
 struct MemberCollection {
-    /// The kind of member in messages, such as "claim".
     let kind: String
     private(set) var object = JSONObject()
     /// The origins by name in bytes, because Swift strings with different code points can be equal.
@@ -182,7 +170,6 @@ struct MemberCollection {
         self.kind = kind
     }
 
-    /// Adds a member from a source, such as `--sub`, unless the collection has one with this name.
     mutating func add(_ name: String, _ value: JSONValue, from origin: String) throws(ValueError) {
         if let other = origins.updateValue(origin, forKey: Array(name.utf8)) {
             let places = other == origin ? "twice by \(origin)" : "by both \(other) and \(origin)"
@@ -196,13 +183,10 @@ struct MemberCollection {
     }
 }
 
-/// A claim or header parameter in the form `NAME=VALUE`.
-///
-/// The value is JSON if it parses as JSON, and text otherwise.
+/// A claim or header parameter, whose value is JSON if it parses as JSON, and text otherwise.
 struct Assignment: ArgumentValue {
     static let placeholder = "NAME=VALUE"
 
-    /// The name, which is never empty.
     let name: String
     let value: JSONValue
 
@@ -225,9 +209,8 @@ struct Assignment: ArgumentValue {
         }
     }
 
-    /// Returns the JSON value if the entire text is JSON.
-    ///
-    /// The strict parser accepts only objects, so the text is wrapped in one.
+    /// Returns the value if the entire text is JSON; it's wrapped, because the strict parser
+    /// accepts only objects.
     private static func json(_ text: String) -> JSONValue? {
         guard let object = try? JSONObject(parsing: "{\"value\":\(text)}"), object.count == 1 else { return nil }
         return object["value"]

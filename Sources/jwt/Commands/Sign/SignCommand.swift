@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt sign` command: creates a token.
 struct SignCommand {
     private static let key = KeySource.key(
         """
@@ -139,10 +138,8 @@ struct SignCommand {
         return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token())
     }
 
-    /// The header for a form that `JWTGenerator` doesn't support.
-    ///
-    /// A JWS with an unencoded payload isn't a JWT ([RFC 7797
-    /// §7](https://www.rfc-editor.org/rfc/rfc7797#section-7)), so it gets no `typ`.
+    /// The header without a `typ` for an unencoded payload, which isn't a JWT ([RFC 7797
+    /// §7](https://www.rfc-editor.org/rfc/rfc7797#section-7)).
     private var formHeader: JSONObject {
         var parameters = header.parameters
         if parameters["typ"] == nil, !form.isUnencoded { parameters["typ"] = "JWT" }
@@ -167,7 +164,6 @@ struct SignCommand {
     }
 }
 
-/// The options for the header of a signature or an encrypted token.
 struct HeaderOptions {
     private static let keyID = Option<NonEmptyText>(
         "kid",
@@ -187,12 +183,10 @@ struct HeaderOptions {
 
     static let options = OptionDefinition.section("Header", [keyID, type, parameter])
 
-    /// The header parameters, without `alg` and `kid`.
     let parameters: JSONObject
     /// The key ID that the user specifies: `auto`, or the ID.
     let statedKeyID: String?
 
-    /// - Throws: ``UsageError`` if a parameter is set twice or by the wrong option.
     init(
         _ arguments: ParsedArguments,
         payloadAdvice: String = "use --unencoded-payload"
@@ -220,15 +214,12 @@ struct HeaderOptions {
         statedKeyID = try arguments.value(of: Self.keyID)?.text
     }
 
-    /// Returns the key ID for the header: the ID that the user specifies, or the key's own ID.
     func keyID(of key: SigningKey, own: String?) -> String? {
         statedKeyID == "auto" ? key.verificationKey.thumbprint : statedKeyID ?? own
     }
 }
 
-/// The form of a signature: its serialization, and the placement and encoding of its payload.
 struct SignatureForm {
-    /// A JWS serialization (RFC 7515).
     enum Serialization: String, CaseIterable, NamedValue {
         case compact
         case json
@@ -267,7 +258,6 @@ struct SignatureForm {
 
     var isUnencoded: Bool { encoding == .unencoded }
 
-    /// Signs a payload to a string for the compact serialization, and to an object otherwise.
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
             payload: payload,
@@ -282,7 +272,6 @@ struct SignatureForm {
         }
     }
 
-    /// Prints a token in the compact or a JSON serialization.
     static func print(_ token: JSONValue, as member: String, on console: Console) throws(CommandFailure) {
         guard !console.writesJSON else { return try console.print([member: token]) }
         try console.print(token.string ?? token.object?.serialized() ?? "")

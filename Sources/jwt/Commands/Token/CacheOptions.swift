@@ -3,7 +3,6 @@ import Networking
 import OAuth2
 import SharedStores
 
-/// The options for caching tokens.
 struct CacheOptions: Sendable {
     static let section = "Token cache"
 
@@ -40,17 +39,14 @@ struct CacheOptions: Sendable {
         [folder, shared, user, password, key, isOff, leastLifetime]
     )
 
-    /// Groups of mutually exclusive options.
     static let alternatives: [[any CommandOption]] = [[folder, shared, isOff], [password], [key]]
 
-    /// The minimum remaining lifetime of a cached token (30 seconds by default).
     let leastLifetime: Duration
     private let folder: FolderPath?
     private let shared: SharedStoreAddress?
     private let user: String?
     private let password: PasswordSource?
     private let key: PasswordSource?
-    /// A Boolean value that indicates whether caching is disabled.
     let isOff: Bool
 
     init(_ arguments: ParsedArguments, needsStore: Bool) throws(UsageError) {
@@ -82,7 +78,6 @@ struct CacheOptions: Sendable {
 
     var standardInputReaders: Int { [key, password].count { $0?.isStandardInput ?? false } }
 
-    /// Validates that a key is 32 bytes in base64 or base64url.
     private static func checked(_ text: String) throws(CommandFailure) -> Secret {
         let octets = [SecretEncoding.base64, .base64url].lazy.compactMap { $0.octets(Array(text.utf8)) }.first
         guard octets?.count == 32, !text.utf8.contains(0x0A) else {
@@ -95,10 +90,8 @@ struct CacheOptions: Sendable {
         return Secret(text)
     }
 
-    /// Returns the token store, which needs the transport if hosts share it.
-    ///
-    /// A request to a shared store may take a tenth of the timeout for getting a token, but at
-    /// least 3 seconds.
+    /// Returns the token store; a request to a shared one may take a tenth of the timeout, at least
+    /// 3 seconds.
     func store(
         _ console: Console,
         timeout: Duration,
@@ -145,7 +138,6 @@ struct CacheOptions: Sendable {
     }
 }
 
-/// A folder that the user specifies.
 struct FolderPath: ArgumentValue, Equatable {
     static var valueKind: OptionDefinition.ValueKind { .file }
 
@@ -156,17 +148,13 @@ struct FolderPath: ArgumentValue, Equatable {
         path = argument
     }
 
-    /// The absolute URL of the folder, which doesn't depend on later changes of the working
-    /// directory.
+    /// The absolute URL, which doesn't depend on later changes of the working directory.
     var url: URL { URL(filePath: path, directoryHint: .isDirectory).absoluteURL.standardizedFileURL }
 }
 
-/// The address of a token store that hosts share: `etcd:` and the URLs of the cluster's members.
 struct SharedStoreAddress: ArgumentValue, Equatable {
-    /// The URLs of the members.
     let endpoints: [URL]
 
-    /// The address in messages.
     var name: String { "etcd:" + endpoints.map(\.absoluteString).joined(separator: ",") }
 
     init(argument: String) throws(ValueError) {

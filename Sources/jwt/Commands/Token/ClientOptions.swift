@@ -2,9 +2,7 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// The options for the client and its authentication.
 struct ClientOptions: Sendable {
-    /// The client authentication methods of RFC 7591 §2 and RFC 8705 §2.
     enum Method: String, CaseIterable, NamedValue {
         case clientSecretBasic = "client_secret_basic"
         case clientSecretPost = "client_secret_post"
@@ -14,7 +12,6 @@ struct ClientOptions: Sendable {
         case selfSignedTLSClientAuth = "self_signed_tls_client_auth"
         case none
 
-        /// The kind of credential that the method requires.
         fileprivate var proof: Proof? {
             switch self {
             case .clientSecretBasic, .clientSecretPost, .clientSecretJWT: .secret
@@ -25,7 +22,6 @@ struct ClientOptions: Sendable {
         }
     }
 
-    /// A type of assertions that another party signs.
     private enum AssertionType: String, CaseIterable, NamedValue {
         case jwtBearer = "jwt-bearer"
         case jwtSPIFFE = "jwt-spiffe"
@@ -34,7 +30,6 @@ struct ClientOptions: Sendable {
     fileprivate enum Proof {
         case secret, key, certificate, platform
 
-        /// The name of the credential and the options that specify it.
         var options: String {
             switch self {
             case .secret: "a secret: --client-secret-file FILE or --client-secret-env NAME"
@@ -101,7 +96,7 @@ struct ClientOptions: Sendable {
             [audience, assertionCertificate, assertionType, certificate, certificateKey]
         )
 
-    /// Groups of mutually exclusive options.
+    /// The groups of mutually exclusive options.
     static let alternatives: [[any CommandOption]] = [
         [secret, key, KeySource.environment], [KeySource.password],
     ]
@@ -114,15 +109,10 @@ struct ClientOptions: Sendable {
     private let keyID: String?
     private let audience: String?
     private let assertionCertificate: InputFile?
-    /// The type of the platform's assertion, or `nil` if the client has another credential.
     private let platformType: SignedAssertionAuthentication.AssertionType?
     private let certificate: InputFile?
     private let certificateKey: InputFile?
 
-    /// Reads the options of a client, which the platform may authenticate.
-    ///
-    /// A client without credentials, such as a program on a user's machine, can be public by
-    /// default.
     init(
         _ arguments: ParsedArguments,
         isPublicByDefault: Bool,
@@ -209,7 +199,6 @@ struct ClientOptions: Sendable {
         return named
     }
 
-    /// A Boolean value that indicates whether the platform's token authenticates the client.
     var usesPlatform: Bool { platformType != nil }
 
     var standardInputReaders: Int {
@@ -219,10 +208,7 @@ struct ClientOptions: Sendable {
         ].count { $0 }
     }
 
-    /// Reads the client's credentials.
-    ///
-    /// A client with a certificate in addition to a secret or key gets certificate-bound tokens,
-    /// and uses the server's mutual TLS endpoints.
+    /// Reads the credentials; a certificate beside a secret or key binds tokens to it.
     func authentication(
         for server: ServerOptions,
         platform: PlatformOptions.Identity?,
@@ -261,8 +247,6 @@ struct ClientOptions: Sendable {
         throw CommandFailure(.failed, "missing client credentials")
     }
 
-    /// Returns the client identity for TLS connections to the authorization server and the API, or
-    /// `nil` without a certificate.
     func identity(_ console: Console) throws(CommandFailure) -> ClientIdentity? {
         guard let certificate else { return nil }
         let chain = try certificate.read()

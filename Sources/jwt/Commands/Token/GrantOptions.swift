@@ -2,9 +2,7 @@ import Foundation
 import OAuth2
 import TokenGeneration
 
-/// The options for the grant and the scope of a token.
 struct GrantOptions: Sendable {
-    /// The grant types, where `token_exchange` stands for the URN in RFC 8693.
     enum Kind: String, CaseIterable, NamedValue {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
@@ -13,12 +11,11 @@ struct GrantOptions: Sendable {
         case deviceCode = "device_code"
         case authorizationCode = "authorization_code"
 
-        /// A Boolean value that indicates whether the grant requires the user to sign in.
         var isInteractive: Bool { self == .deviceCode || self == .authorizationCode }
     }
 
-    /// A token type ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)), as the last
-    /// component of its URN or as another URN.
+    /// A token type ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)): the end of
+    /// its URN, or another URI.
     struct SubjectTokenType: ArgumentValue {
         private static let prefix = "urn:ietf:params:oauth:token-type:"
         private static let names = ["access_token", "refresh_token", "id_token", "jwt", "saml1", "saml2"]
@@ -102,7 +99,6 @@ struct GrantOptions: Sendable {
             [kind, scope, audience, resource, refreshToken, subjectToken, subjectProfile, subjectTokenType]
         ) + SignInOptions.members
 
-    /// Groups of mutually exclusive options.
     static let alternatives: [[any CommandOption]] = [[refreshToken], [subjectToken, subjectProfile]]
 
     private indirect enum Subject {
@@ -120,7 +116,7 @@ struct GrantOptions: Sendable {
     private let subjectTokenType: SubjectTokenType
     private let signInOptions: SignInOptions
 
-    /// Reads the options of a grant; the profiles in a chain of exchanges must not contain a cycle.
+    /// Reads the options of a grant; the profiles in a chain of exchanges must not form a cycle.
     init(_ arguments: ParsedArguments, in profiles: [String], hasPlatform: Bool) throws {
         let scopes = try arguments.values(of: Self.scope).map(\.text)
         scope = scopes.isEmpty ? nil : scopes.joined(separator: " ")
@@ -197,15 +193,12 @@ struct GrantOptions: Sendable {
         return [refreshToken, token].count { $0?.isStandardInput ?? false }
     }
 
-    /// A Boolean value that indicates whether the grant uses the platform's token.
     var usesPlatform: Bool {
         if case .platform? = subject { true } else { false }
     }
 
-    /// A Boolean value that indicates whether the grant rotates tokens that must be stored.
     var needsStore: Bool { kind == .refreshToken }
 
-    /// The sign-in that the grant requires, if any.
     var signIn: SignIn? {
         let place: SignIn.Place
         switch kind {
@@ -227,7 +220,6 @@ struct GrantOptions: Sendable {
         )
     }
 
-    /// Reads the initial tokens of the grant.
     func grant(_ console: Console, platform: PlatformOptions.Identity?) throws -> any Grant {
         switch (kind, subject) {
         case (.tokenExchange, .platform?):
@@ -281,7 +273,6 @@ struct GrantOptions: Sendable {
     }
 }
 
-/// The options for binding tokens to a key (DPoP, RFC 9449).
 struct BindingOptions: Sendable {
     private static let isBound = Flag(
         "dpop",
@@ -294,7 +285,6 @@ struct BindingOptions: Sendable {
 
     static let members = OptionDefinition.section(GrantOptions.section, [isBound, key])
 
-    /// Groups of mutually exclusive options.
     static let alternatives: [[any CommandOption]] = [[isBound, key]]
 
     private let isBound: Bool
@@ -305,12 +295,10 @@ struct BindingOptions: Sendable {
         key = try arguments.value(of: Self.key)
     }
 
-    /// A Boolean value that indicates whether the key exists only in the token cache.
     var isKeyKept: Bool { isBound && key == nil }
 
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
-    /// Returns the key that tokens are bound to, or `nil` for bearer tokens.
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
         guard let key else { return isBound ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())
@@ -320,14 +308,11 @@ struct BindingOptions: Sendable {
     }
 }
 
-/// A grant whose cached tokens belong to one target service, or to one identity of the client.
-///
-/// Jobs on the same machine can use one client with different identities.
+/// A grant whose cached tokens belong to one target service, or to one of the client's identities.
 struct IdentifiedGrant: Grant {
     let grant: any Grant
     /// The name of the service or identity, without secrets.
     let name: String
-    /// The form fields to add to requests with the grant.
     var fields: [(name: String, value: String)] = []
 
     var identifier: String { grant.identifier + "\n" + name }
@@ -352,10 +337,8 @@ struct IdentifiedGrant: Grant {
 }
 
 extension Grant {
-    /// Returns the grant for a target service, which it adds to the token request.
-    ///
-    /// `resource` is defined by [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707). Several servers
-    /// use `audience` instead.
+    /// Returns the grant for a target service: `resource` ([RFC
+    /// 8707](https://www.rfc-editor.org/rfc/rfc8707)), or `audience` at several servers.
     func adding(_ fields: [(name: String, value: String)]) -> IdentifiedGrant {
         let name = fields.map { "\($0.name)=\($0.value)" }.joined(separator: "\n")
         return IdentifiedGrant(grant: self, name: name, fields: fields)

@@ -4,7 +4,6 @@ import OAuth2
 import TokenGeneration
 import WorkloadIdentity
 
-/// The options for the token that the platform issues to this workload.
 struct PlatformOptions: Sendable {
     static let from = Option<PlatformSource>(
         "from",
@@ -21,7 +20,6 @@ struct PlatformOptions: Sendable {
 
     static let members = OptionDefinition.section("Platform", [from, audience])
 
-    /// A platform's token and where to get the next one.
     struct Identity: Sendable {
         let token: AccessToken
         let source: any TokenSource
@@ -33,7 +31,6 @@ struct PlatformOptions: Sendable {
     private let requiredAudience: String?
     private let timeout: Duration
 
-    /// Creates the options, or returns `nil` without a source.
     init?(_ arguments: ParsedArguments, issuer: String?) throws(UsageError) {
         let audience = try arguments.value(of: Self.audience)?.text
         guard let address = try arguments.value(of: Self.from) else {
@@ -48,8 +45,7 @@ struct PlatformOptions: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the token is of use only to the service that issues
-    /// it, and must not be sent to an authorization server.
+    /// Whether the token must not be sent to any server but the one that issues it.
     var isForIssuerOnly: Bool {
         if case .vault = address.kind { true } else { false }
     }
@@ -77,7 +73,6 @@ struct PlatformOptions: Sendable {
         }
     }
 
-    /// Reads or requests the token.
     func identity(_ console: Console) throws(CommandFailure) -> Identity {
         let source = try source(at: address)
         let timeout = timeout
@@ -107,10 +102,8 @@ struct PlatformOptions: Sendable {
         console.warn(warning)
     }
 
-    /// Returns a name for the token's subject.
-    ///
-    /// The claims aren't verified. A workload that invents them only reads what it has stored for
-    /// itself, because the cache belongs to one user.
+    /// Names the token's subject by unverified claims; a workload that invents them only reads what
+    /// it has stored for itself.
     private static func name(of token: AccessToken) -> String {
         let claims = token.value.expose { try? UnverifiedToken($0).unverifiedClaims }
         guard let claims, let subject = claims["sub"]?.string else {
@@ -120,7 +113,6 @@ struct PlatformOptions: Sendable {
     }
 }
 
-/// The source of a token that the platform issues to this workload.
 struct PlatformSource: ArgumentValue, Equatable {
     static let placeholder = "SOURCE"
 
@@ -136,7 +128,6 @@ struct PlatformSource: ArgumentValue, Equatable {
         /// A managed identity; `nil` is the one that Azure created with the machine.
         case azure(clientID: String?)
         case google
-        /// A client token of Vault for the token of another source.
         indirect case vault(role: String, mount: String, jwt: PlatformSource)
     }
 
@@ -147,10 +138,8 @@ struct PlatformSource: ArgumentValue, Equatable {
         """
 
     let kind: Kind
-    /// The text that the user entered.
     let name: String
 
-    /// A Boolean value that indicates whether the source must know the token's audience.
     var needsAudience: Bool {
         switch kind {
         case .kubernetes, .gitLab, .spiffe, .azure, .google: true
@@ -183,8 +172,8 @@ struct PlatformSource: ArgumentValue, Equatable {
         return text
     }
 
-    /// Parses a login at Vault: a role, with the path of the authentication method before it unless
-    /// that's `jwt`, and the source of the platform's token.
+    /// Parses a role, with the path of the authentication method before it unless that's `jwt`, and
+    /// the source of the platform's token.
     private static func vault(_ text: String) throws(ValueError) -> Kind {
         let parts = text.split(separator: ",", maxSplits: 1).map(String.init)
         let path = parts.first?.split(separator: "/").map(String.init) ?? []
@@ -208,11 +197,9 @@ struct PlatformSource: ArgumentValue, Equatable {
     }
 }
 
-/// The variables with which Vault's own command finds its server.
 enum VaultEnvironment {
     static let address = "VAULT_ADDR"
 
-    /// Returns a source of client tokens.
     static func source(
         role: String,
         mount: String,

@@ -3,7 +3,6 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// The options for the authorization server.
 struct ServerOptions: Sendable {
     static let tokenEndpoint = Option<ServiceURL>(
         "token-endpoint",
@@ -39,15 +38,12 @@ struct ServerOptions: Sendable {
     /// The options that also apply to a request without a token.
     static let connectionOptions = [roots.definition, timeout.definition]
 
-    /// Returns the timeout for getting a token.
     static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
         try arguments.value(of: timeout)?.duration ?? .seconds(30)
     }
 
-    /// The name of the server in messages.
     let name: String
     let timeout: Duration
-    /// A Boolean value that indicates whether the issuer identifier is known.
     let hasIssuer: Bool
     /// The server as specified by the options, or `nil` if its metadata must be fetched.
     private let known: AuthorizationServer?
@@ -76,7 +72,6 @@ struct ServerOptions: Sendable {
         timeout = try Self.timeout(in: arguments)
     }
 
-    /// Returns the server with its endpoints, which may require fetching its metadata.
     func server(_ client: NetworkClient, _ use: ServerMetadata.Use) throws(CommandFailure) -> AuthorizationServer {
         var server: AuthorizationServer
         if let known {
@@ -98,12 +93,10 @@ struct ServerOptions: Sendable {
 
     var takesStandardInput: Bool { roots?.isStandardInput ?? false }
 
-    /// Returns the transport for the authorization server and the API.
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
         try Self.transport(roots: roots, identity)
     }
 
-    /// Returns a transport.
     static func transport(
         roots: InputFile?,
         _ identity: ClientIdentity? = nil
@@ -115,29 +108,23 @@ struct ServerOptions: Sendable {
     }
 }
 
-/// The metadata of an authorization server, cached across processes.
 struct ServerMetadata: Sendable {
-    /// The lifetime of cached metadata, and the additional lifetime while the server is
-    /// unreachable, in seconds.
+    /// The lifetime of cached metadata, and the lifetime while the server is unreachable, in
+    /// seconds.
     private static let lifetime = 86_400.0
     private static let staleLifetime = 7 * 86_400.0
 
-    /// The use of cached metadata.
     enum Use: Sendable {
-        /// Uses cached metadata until it expires.
         case kept
         /// Uses cached metadata only if the server is unreachable.
         case renewed
-        /// Neither reads nor writes the cache.
         case none
     }
 
     let issuer: String
     let use: Use
-    /// The timeout for each metadata document.
     let timeout: Duration
 
-    /// Returns the server with its metadata.
     func server(_ client: NetworkClient) async throws -> AuthorizationServer {
         let now = Date().timeIntervalSince1970
         let path = use == .none ? nil : path
@@ -156,7 +143,6 @@ struct ServerMetadata: Sendable {
         }
     }
 
-    /// The path of the cache file, or `nil` if the user has no cache folder.
     private var path: String? {
         let name = Secret(issuer).fingerprint.map { String($0, radix: 16) }.joined(separator: "-")
         return (try? UserFolder.cache.path(orElse: "")).map { "\($0)/servers/\(name).json" }

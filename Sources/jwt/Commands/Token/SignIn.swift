@@ -4,19 +4,15 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A sign-in that gets tokens for a user.
 struct SignIn: Sendable {
-    /// The device on which the user signs in.
     enum Place: Sendable {
-        /// Another device ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
         case device
-        /// A browser on this machine ([RFC 8252](https://www.rfc-editor.org/rfc/rfc8252)).
         case browser(path: String, port: UInt16, opens: Bool)
     }
 
-    /// The default timeout for a sign-in with a browser: 5 minutes.
+    /// The default timeout for a sign-in with a browser.
     private static let patience = Duration.seconds(300)
-    /// The maximum time that other processes wait for a sign-in: 30 minutes.
+    /// The maximum time that other processes wait for a sign-in.
     static let queueTimeout = Duration.seconds(1_800)
 
     let place: Place
@@ -24,12 +20,8 @@ struct SignIn: Sendable {
     /// The name of the service for the token, which several servers use instead of resources.
     let audience: String?
     let resources: [String]
-    /// The timeout for the sign-in, or `nil` for the default.
     let timeout: Duration?
 
-    /// Asks the user to sign in, and waits for the result.
-    ///
-    /// The network client fetches the keys for verifying ID tokens, within the timeout.
     func tokens(
         _ client: OAuth2Client,
         _ network: NetworkClient,
@@ -45,11 +37,11 @@ struct SignIn: Sendable {
         }
     }
 
-    /// Returns the verification rule for the ID token.
+    /// Returns the rule that verifies the ID token if the scope includes `openid` and the metadata
+    /// lists keys and algorithms.
     ///
-    /// The ID token is verified if the scope includes `openid` and the server's metadata lists its
-    /// keys and algorithms. The command uses only the access token, but an invalid ID token means
-    /// that the response can't be trusted.
+    /// The command uses only the access token, but an invalid ID token means that the response
+    /// can't be trusted.
     private func idTokenRule(
         _ client: OAuth2Client,
         _ network: NetworkClient,
@@ -135,7 +127,6 @@ struct SignInGrant: Grant {
 }
 
 extension DeviceAuthorization {
-    /// Returns the authorization with its expiry limited to the timeout.
     fileprivate func expiring(within timeout: Duration?) -> Self {
         guard let timeout else { return self }
         return Self(
@@ -149,7 +140,6 @@ extension DeviceAuthorization {
     }
 }
 
-/// The options for signing in.
 struct SignInOptions: Sendable {
     static let section = "Sign-in"
 
@@ -176,10 +166,8 @@ struct SignInOptions: Sendable {
     let redirectPath: String
     let redirectPort: UInt16
     let opensBrowser: Bool
-    /// The time limit, or `nil` if the user sets none.
     let timeout: Duration?
 
-    /// - Throws: ``UsageError`` if an option doesn't apply to the grant.
     init(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
         redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"
         redirectPort = try arguments.value(of: Self.redirectPort).map { UInt16($0.number) } ?? 0
@@ -197,12 +185,9 @@ struct SignInOptions: Sendable {
     }
 }
 
-/// The user's browser.
 enum Browser {
-    /// Opens a page, if a browser is available.
-    ///
-    /// Runs the command in `BROWSER`, or `xdg-open` on a desktop. The method neither waits for the
-    /// browser nor checks whether it succeeds, because the command always prints the address, too.
+    /// Opens a page with `BROWSER`, or `xdg-open` on a desktop, without waiting or checking: the
+    /// command always prints the address, too.
     static func open(_ url: URL) {
         guard let command else { return }
         // Pass the address as a shell argument, so that the shell can't interpret it as code.
@@ -215,10 +200,8 @@ enum Browser {
         return ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: EnvironmentVariable.isSet) ? "xdg-open" : nil
     }
 
-    /// Starts a process that outlives this one, including after Control-C.
-    ///
-    /// The process can't write to standard output, which is for the token. Other descriptors, such
-    /// as locks on cached tokens, are closed on exec (`O_CLOEXEC`).
+    /// Starts a process that outlives this one, even after Control-C, and can't write to standard
+    /// output, which is for the token.
     private static func spawn(_ path: String, _ arguments: [String]) {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()

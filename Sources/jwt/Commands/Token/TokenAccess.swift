@@ -2,14 +2,11 @@ import Networking
 import OAuth2
 import WorkloadIdentity
 
-/// Access to tokens, from the cache or from the server.
 struct TokenAccess: Sendable {
-    /// An identifier of the server, client and grant, without secrets.
+    /// The server, client and grant, without secrets.
     let identifier: String
-    /// The sign-in that the grant requires, if any.
     let signIn: SignIn?
-    /// The transport for the authorization server and the API, which both receive the client
-    /// certificate, if any.
+    /// The transport for the authorization server and the API, with the client certificate, if any.
     let transport: CurlTransport
     private let name: String
     private let makeAuthenticator: @Sendable () -> OAuth2Authenticator
@@ -58,7 +55,6 @@ struct TokenAccess: Sendable {
         }
     }
 
-    /// A token source that returns a cached token with sufficient remaining lifetime.
     var source: LastingTokenSource {
         LastingTokenSource(source: grantSource, leastLifetime: leastLifetime) { [console, name] in
             console.warn(
@@ -67,8 +63,6 @@ struct TokenAccess: Sendable {
         }
     }
 
-    /// Returns a token, from the cache unless `isForced` is `true`, and asks the user to sign in
-    /// only if `asksUser` is `true`.
     func token(isForced: Bool, asksUser: Bool) throws(CommandFailure) -> AccessToken {
         try failing { [self] in
             var need = TokenRequirements()
@@ -88,7 +82,6 @@ struct TokenAccess: Sendable {
         }
     }
 
-    /// Asks the user to sign in, and returns the user's token.
     func signedIn() throws(CommandFailure) -> AccessToken {
         try failing { [self] in
             guard let signIn else { throw CommandFailure(.failed, "this grant doesn't require signing in") }
@@ -111,7 +104,6 @@ struct TokenAccess: Sendable {
         }
     }
 
-    /// Removes the tokens from the cache.
     func signOut() throws(CommandFailure) {
         try failing { [makeAuthenticator] in try await makeAuthenticator().signOut() }
     }
@@ -130,7 +122,6 @@ struct TokenAccess: Sendable {
 }
 
 extension CommandFailure {
-    /// Creates a failure from an error of the OAuth client, with the server's name for messages.
     init(_ error: OAuth2Error, at name: String) {
         let refusals: Set<OAuth2Error.Code> = [
             .requestRejected, .invalidClient, .reauthenticationRequired, .proofRejected, .missingNonce, .repeatedNonce,
@@ -179,7 +170,6 @@ extension CommandFailure {
 /// the new token in the store.
 struct LastingTokenSource: TokenSource {
     let source: GrantTokenSource
-    /// The minimum remaining lifetime of a token from the store.
     let leastLifetime: Duration
     /// Receives the error if a token can't be replaced and is used anyway.
     let warn: @Sendable (OAuth2Error) -> Void

@@ -3,7 +3,6 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// The `jwt token` command: gets an access token.
 struct TokenCommand {
     private static let isForced = Flag("refresh", "Get a new token even if the cached one is valid")
     private static let isSignOut = Flag(
@@ -109,7 +108,6 @@ struct TokenCommand {
         try print(token, on: console)
     }
 
-    /// Returns the options of the platform's token if it isn't for an authorization server.
     private static func platform(_ arguments: ParsedArguments) throws(UsageError) -> PlatformOptions? {
         guard arguments.contains(PlatformOptions.from), !arguments.contains(ServerOptions.tokenEndpoint),
             !arguments.contains(ServerOptions.issuer)
@@ -138,23 +136,19 @@ struct TokenCommand {
     }
 }
 
-/// The options for getting a token, from the command line and the profile.
 struct TokenOptions: Sendable {
-    /// The token options that a profile can set.
     static let members =
         ServerOptions.members + ClientOptions.members + PlatformOptions.members + GrantOptions.members
         + BindingOptions.members + CacheOptions.members
 
     static let options = ConfigurationFile.options + members
 
-    /// The options that a profile can set, which the commands share.
     private static let profileMembers = members + RequestOptions.members
 
     private static let alternatives: [[any CommandOption]] =
         ClientOptions.alternatives + GrantOptions.alternatives + BindingOptions.alternatives
         + CacheOptions.alternatives
 
-    /// The command line, completed by the profile.
     let arguments: ParsedArguments
     let server: ServerOptions
     let binding: BindingOptions
@@ -164,7 +158,6 @@ struct TokenOptions: Sendable {
     private let cache: CacheOptions
     private let warnings: [String]
 
-    /// A command line that is completed by its profile, if any.
     struct Completed {
         let arguments: ParsedArguments
         let warnings: [String]
@@ -176,7 +169,6 @@ struct TokenOptions: Sendable {
         }
     }
 
-    /// Parses a profile of the configuration file that other profiles refer to.
     init(_ arguments: ParsedArguments, ofProfile name: String, in profiles: [String]) throws {
         let file = try ConfigurationFile(arguments.value(of: ConfigurationFile.option))
         let profile = try file.profile(name, members: Self.profileMembers)
@@ -193,7 +185,6 @@ struct TokenOptions: Sendable {
         )
     }
 
-    /// Parses a command line that is completed by its profile.
     init(_ completed: Completed) throws {
         arguments = completed.arguments
         warnings = completed.warnings
@@ -222,8 +213,6 @@ struct TokenOptions: Sendable {
             + binding.standardInputReaders + cache.standardInputReaders
     }
 
-    /// Reads keys and secrets, opens the store and finds the server, with new metadata if
-    /// `isForced` is `true`.
     func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
         let identity = try platform?.identity(console)
@@ -255,7 +244,6 @@ struct TokenOptions: Sendable {
 }
 
 extension TokenOptions.Completed {
-    /// Reads the profile.
     init(_ arguments: ParsedArguments) throws {
         let configuration = try arguments.value(of: ConfigurationFile.option)
         guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {

@@ -3,7 +3,6 @@ import HTTPSignatures
 import Networking
 import TokenGeneration
 
-/// The verification keys: a single key, or a key set from a file, a URL or an issuer.
 struct VerificationKeys {
     private static let key = KeySource.key(
         "The key: PEM, DER, JWK, certificate or JWK Set; a private key verifies with its public part"
@@ -16,7 +15,6 @@ struct VerificationKeys {
     static let options =
         OptionDefinition.section(KeySource.section, [key, KeySource.options, algorithm]) + KeySetSource.options
 
-    /// The meaning of the exit code for failures before the token is checked.
     static let failure = "The key is unusable, or a file, a pipe or the network failed"
 
     private enum Place {
@@ -32,7 +30,6 @@ struct VerificationKeys {
     let algorithm: JWSAlgorithm?
     private let place: Place
 
-    /// - Throws: ``UsageError`` with the advice about options unless there is exactly one source.
     init(
         _ arguments: ParsedArguments,
         advice: String = "pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
@@ -45,7 +42,6 @@ struct VerificationKeys {
         )
     }
 
-    /// Creates the keys for a command whose `--key` has another purpose.
     init(
         _ arguments: ParsedArguments,
         key: KeySource?,
@@ -63,12 +59,10 @@ struct VerificationKeys {
         }
     }
 
-    /// The issuer of the keys, if known.
     var issuer: String? {
         if case .set(let source) = place { source.issuer } else { nil }
     }
 
-    /// A Boolean value that indicates whether the key is read from standard input.
     var takesStandardInput: Bool {
         switch place {
         case .key(let source): source.takesStandardInput
@@ -76,7 +70,6 @@ struct VerificationKeys {
         }
     }
 
-    /// Reads or fetches the keys, and warns about certificates that aren't valid at the given time.
     func keys(_ console: Console, at time: Date = Date()) throws(CommandFailure) -> Keys {
         switch place {
         case .key(let source):
@@ -89,7 +82,6 @@ struct VerificationKeys {
         }
     }
 
-    /// Reads or fetches the keys for a verifier of tokens.
     func verifier(_ policy: ValidationPolicy, _ console: Console) throws(CommandFailure) -> JWTVerifier {
         switch try keys(console, at: policy.currentDate()) {
         case .one(let key): JWTVerifier(key: key, policy: policy)
@@ -97,7 +89,6 @@ struct VerificationKeys {
         }
     }
 
-    /// Reads or fetches the keys for a verifier of SD-JWTs.
     func selectiveVerifier(
         _ policy: ValidationPolicy,
         _ console: Console
@@ -113,7 +104,6 @@ struct VerificationKeys {
     }
 }
 
-/// The options for a signer's keys, in commands whose `--key` is the user's own key.
 enum SignerKeys {
     private static let key = Option<InputFile>(
         "verify-key",
@@ -126,9 +116,6 @@ enum SignerKeys {
 
     static let options: [OptionDefinition] = [key.definition, algorithm.definition] + KeySetSource.options
 
-    /// Returns the keys that the command line specifies.
-    ///
-    /// - Throws: ``UsageError`` with the advice about options unless there is exactly one source.
     static func keys(_ arguments: ParsedArguments, advice: String) throws(UsageError) -> VerificationKeys {
         let file = try arguments.value(of: key)
         return try VerificationKeys(
@@ -144,15 +131,12 @@ enum SignerKeys {
 }
 
 extension VerificationKeys {
-    /// The options for the keys of HTTP message signatures, which have no issuer.
     static let signatureOptions = options.filter { $0.longName != "discover" }.describing([
         "jwks": "A JWK Set: a file or an https URL (http only for this machine); the signature's keyid selects the key"
     ])
 
-    /// Reads or fetches the keys for a verifier of HTTP message signatures.
-    ///
-    /// A single key verifies signatures with any `keyid`, as it verifies tokens with any `kid`. A
-    /// `keyid` can be the thumbprint of a key in a set, instead of its `kid`.
+    /// Returns keys for a verifier of HTTP message signatures: a single key has any `keyid`, and a
+    /// key in a set also has its thumbprint.
     func signatureKeys(
         _ console: Console,
         at time: Date,

@@ -1,7 +1,6 @@
 import Foundation
 import TokenGeneration
 
-/// The `jwt verify` command: verifies a token and prints its claims.
 struct VerifyCommand {
     static let definition = CommandDefinition(
         name: "verify",
@@ -74,7 +73,6 @@ struct VerifyCommand {
         }
     }
 
-    /// Returns the error for a token of another kind.
     private static func refusal(_ token: String) -> TokenError? {
         EncryptedInput.refusal(token) ?? SDInput.refusal(token, SDInput.verificationAdvice)
     }
@@ -84,7 +82,6 @@ struct VerifyCommand {
     }
 }
 
-/// The options for validating a token.
 struct PolicyOptions {
     private static let issuer = Option<NonEmptyText>("iss", "The required issuer")
     private static let audience = Option<NonEmptyText>(
@@ -162,7 +159,6 @@ struct PolicyOptions {
         self.policy = policy
     }
 
-    /// Returns the rule for the audience, which by default must be absent.
     private static func audience(_ arguments: ParsedArguments) throws(UsageError) -> AudienceRule {
         let name = try arguments.value(of: audience)?.text
         let acceptsAny = arguments.contains(anyAudience)
@@ -179,7 +175,6 @@ struct PolicyOptions {
         return .absent
     }
 
-    /// Adds advice about the command's options to a verifier's error.
     func explained(_ error: TokenError) -> TokenError {
         guard error.code == .audienceMismatch, policy.audience == .absent else { return error }
         return TokenError(
@@ -189,8 +184,6 @@ struct PolicyOptions {
         )
     }
 
-    /// Returns a verifier's error, with advice or details that help explain why the token was
-    /// rejected.
     func rejection(_ error: TokenError, of token: String) -> CommandFailure {
         let claims = try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit).unverifiedClaims
         return CommandFailure(
@@ -200,7 +193,6 @@ struct PolicyOptions {
         )
     }
 
-    /// Returns advice or details that help explain why a token with the given claims was rejected.
     static func advice(for error: TokenError, in claims: JSONObject?) -> String {
         switch error.code {
         case .missingClaim where claims?["exp"] == nil && error.message.contains("“exp”"):
