@@ -79,11 +79,7 @@ package enum ZlibStream {
     deinit { unsafe czlib_decompressor_free(pointer) }
 
     /// Decompresses as much of the input as fits into a buffer.
-    func step(
-        _ input: [UInt8],
-        from position: Int,
-        into part: inout [UInt8]
-    ) -> (result: Int, taken: Int, given: Int) {
+    func step(_ input: [UInt8], from position: Int, into part: inout [UInt8]) -> (result: Int, taken: Int, given: Int) {
         var (taken, given) = (0, 0)
         let result = unsafe input.withUnsafeBufferPointer { input in
             unsafe part.withUnsafeMutableBufferPointer { part in

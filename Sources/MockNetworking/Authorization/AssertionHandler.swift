@@ -40,10 +40,7 @@ extension MockAuthorizationServer {
     /// - Parameters:
     ///   - type: The grant type.
     ///   - answer: Returns the response to a request's parameters.
-    public func onGrant(
-        _ type: String,
-        _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer
-    ) {
+    public func onGrant(_ type: String, _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer) {
         endpoints.assertions.add(type, answer)
     }
 }

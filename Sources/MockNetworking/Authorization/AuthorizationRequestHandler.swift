@@ -58,10 +58,7 @@ final class AuthorizationRequestHandler: Sendable {
 
     /// Returns the parameters in a signed request, which replace all others, or those of an
     /// unsigned request.
-    private func unsigned(
-        _ sent: RequestParameters,
-        clientID: String
-    ) throws(TokenEndpointError) -> RequestParameters {
+    private func unsigned(_ sent: RequestParameters, clientID: String) throws(TokenEndpointError) -> RequestParameters {
         guard let text = sent["request"] else { return sent }
         guard let key = clients.key(of: clientID) else {
             throw TokenEndpointError(code: "invalid_request_object", description: "the client doesn't have a key")

@@ -21,11 +21,7 @@ final class ClientRegister: Sendable {
     let metadata: AuthorizationServer
     let configuration: MockAuthorizationServer.Configuration
 
-    init(
-        _ clients: [Client],
-        metadata: AuthorizationServer,
-        configuration: MockAuthorizationServer.Configuration
-    ) {
+    init(_ clients: [Client], metadata: AuthorizationServer, configuration: MockAuthorizationServer.Configuration) {
         let byID = Dictionary(clients.map { ($0.id, $0) }) { $1 }
         state = Mutex(State(clients: byID))
         self.metadata = metadata

@@ -158,11 +158,7 @@ extension MockAuthorizationServer.Dialect {
     }
 
     /// Changes the claims of a token from those of RFC 9068.
-    func adapt(
-        _ claims: inout JSONObject,
-        of authorization: Authorization,
-        audiences: [String]
-    ) {
+    func adapt(_ claims: inout JSONObject, of authorization: Authorization, audiences: [String]) {
         let names = authorization.scope.split(separator: " ").map(String.init)
         let isOfClient = authorization.subject == authorization.clientID
         func move(_ name: String, to other: String) {

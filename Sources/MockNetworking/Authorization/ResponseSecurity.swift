@@ -88,9 +88,7 @@ struct ResponseSecurity: Sendable {
 extension LoopbackResponse {
     /// Returns the response with another JWT: the `id_token` in its body, the `response` in its
     /// `Location`, or the body itself.
-    fileprivate func replacingToken(
-        _ replacement: (String, SecuredMessage) throws -> String
-    ) throws -> Self {
+    fileprivate func replacingToken(_ replacement: (String, SecuredMessage) throws -> String) throws -> Self {
         if case .data(let body) = content {
             let message: SecuredMessage? =
                 switch headers["Content-Type"] {

@@ -18,11 +18,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
-        let (issued, refreshToken) = try codes.redeem(
-            form,
-            clientID: client.id,
-            keyThumbprint: bond.keyThumbprint
-        )
+        let (issued, refreshToken) = try codes.redeem(form, clientID: client.id, keyThumbprint: bond.keyThumbprint)
         let authorization = try narrowed(issued.authorization, by: form)
         return tokenResponse(
             to: authorization,
@@ -58,11 +54,7 @@ extension TokenEndpointResponder {
                 }
                 notification = DeviceHandler.Notification(url: url, token: token)
             }
-            return devices.begin(
-                try configuration.authorization(client, form),
-                for: user,
-                notification: notification
-            )
+            return devices.begin(try configuration.authorization(client, form), for: user, notification: notification)
         }
     }
 

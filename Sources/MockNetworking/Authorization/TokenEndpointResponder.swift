@@ -102,11 +102,7 @@ struct TokenEndpointResponder: Sendable {
                     clientID: client.id,
                     scope: form["scope"]
                 )
-                return tokenResponse(
-                    to: try narrowed(authorization, by: form),
-                    bond,
-                    refreshToken: successor
-                )
+                return tokenResponse(to: try narrowed(authorization, by: form), bond, refreshToken: successor)
             case .authorizationCode: return try codeResponse(form, client, bond)
             case .deviceCode: return try deviceResponse("device_code", form, client, bond)
             case .backchannel: return try deviceResponse("auth_req_id", form, client, bond)

@@ -64,11 +64,7 @@ final class TokenLedger: Sendable {
     let signing: SigningState
     let configuration: MockAuthorizationServer.Configuration
 
-    init(
-        issuer: String,
-        signing: SigningState,
-        configuration: MockAuthorizationServer.Configuration
-    ) {
+    init(issuer: String, signing: SigningState, configuration: MockAuthorizationServer.Configuration) {
         self.issuer = issuer
         self.signing = signing
         self.configuration = configuration
@@ -325,10 +321,7 @@ final class SigningState: Sendable {
     }
 
     /// Generates a key with the caller's key ID, or with its thumbprint as the key ID.
-    static func newService(
-        _ algorithm: JWSAlgorithm,
-        keyID: String? = nil
-    ) throws(TokenError) -> SigningKey {
+    static func newService(_ algorithm: JWSAlgorithm, keyID: String? = nil) throws(TokenError) -> SigningKey {
         let key = try SigningKey.generate(algorithm)
         return key.identified(by: keyID ?? key.verificationKey.thumbprint)
     }

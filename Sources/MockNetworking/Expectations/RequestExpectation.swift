@@ -70,10 +70,7 @@ extension RequestExpectation {
     ///   - condition: Returns whether a request matches. It may be called more than once, and also
     ///     for requests that match other expectations.
     /// - Returns: The expectation.
-    public static func matching(
-        _ name: String,
-        _ condition: @escaping @Sendable (HTTPRequest) -> Bool
-    ) -> Self {
+    public static func matching(_ name: String, _ condition: @escaping @Sendable (HTTPRequest) -> Bool) -> Self {
         Self(name: name, conditions: [.closure(name, condition)])
     }
 
@@ -131,10 +128,7 @@ extension RequestExpectation {
     ///   - description: The condition's name in messages.
     ///   - condition: Returns whether a request matches.
     /// - Returns: The expectation.
-    public func and(
-        _ description: String,
-        _ condition: @escaping @Sendable (HTTPRequest) -> Bool
-    ) -> Self {
+    public func and(_ description: String, _ condition: @escaping @Sendable (HTTPRequest) -> Bool) -> Self {
         adding(.closure(description, condition))
     }
 

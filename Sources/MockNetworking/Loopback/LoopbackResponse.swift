@@ -250,11 +250,7 @@ extension LoopbackResponse {
 extension LoopbackResponse {
     enum Content: Sendable {
         case data(Data)
-        case stream(
-            length: Int?,
-            trailers: HTTPHeaders,
-            @Sendable (LoopbackBodyWriter) async throws -> Void
-        )
+        case stream(length: Int?, trailers: HTTPHeaders, @Sendable (LoopbackBodyWriter) async throws -> Void)
         case raw(Data)
         case silence
     }

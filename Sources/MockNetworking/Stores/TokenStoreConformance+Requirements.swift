@@ -245,9 +245,7 @@ extension TokenStoreConformance {
 
 extension TokenStore {
     /// Runs a closure with exclusive access to "k".
-    fileprivate func withAccess<Result: Sendable>(
-        _ body: @Sendable () async throws -> Result
-    ) async throws -> Result {
+    fileprivate func withAccess<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         // Generous, because a busy machine may schedule tasks late.
         try await withExclusiveAccess(to: "k", timeout: .seconds(600), body)
     }

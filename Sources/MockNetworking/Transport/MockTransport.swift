@@ -109,10 +109,7 @@ public final class MockTransport: HTTPTransport {
     /// - Throws: The scripted failure, or `NetworkError`; with the code `unknown`, its cause can be
     ///   a ``MockError`` with the code `scriptExhausted` or `unexpectedRequest`. It throws
     ///   `CancellationError` if the task is canceled.
-    public func send(
-        _ request: HTTPRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportResponse {
+    public func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
         try request.validate()
         try Task.checkCancellation()
         try checkDeadline(request, limits)
@@ -194,22 +191,14 @@ public final class MockTransport: HTTPTransport {
         throw NetworkError.late(request, limits)
     }
 
-    private func wait(
-        _ duration: Duration,
-        _ request: HTTPRequest,
-        _ limits: HTTPTransportLimits
-    ) async throws {
+    private func wait(_ duration: Duration, _ request: HTTPRequest, _ limits: HTTPTransportLimits) async throws {
         guard let deadline = limits.deadline else { return try await time.sleep(duration) }
         let left = deadline - time.now()
         try await time.sleep(min(duration, left))
         if left <= duration { throw NetworkError.late(request, limits) }
     }
 
-    private func wait(
-        _ gate: ResponseGate,
-        _ request: HTTPRequest,
-        _ limits: HTTPTransportLimits
-    ) async throws {
+    private func wait(_ gate: ResponseGate, _ request: HTTPRequest, _ limits: HTTPTransportLimits) async throws {
         guard let deadline = limits.deadline else { return try await gate.wait() }
         let left = deadline - time.now()
         try await withThrowingTaskGroup(of: Void.self) { group in

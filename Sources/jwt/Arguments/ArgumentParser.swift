@@ -151,10 +151,7 @@ struct ArgumentParser {
 
     /// Rejects an option of the command, because the value is most likely missing; `--name=value`
     /// accepts such text.
-    private func nextValue(
-        of option: OptionDefinition,
-        _ rest: inout ArraySlice<String>
-    ) throws(UsageError) -> String {
+    private func nextValue(of option: OptionDefinition, _ rest: inout ArraySlice<String>) throws(UsageError) -> String {
         guard let next = rest.first, next != "--" else {
             throw error("\(option.spelling) needs a value: \(option.synopsis)")
         }
@@ -182,11 +179,7 @@ struct ArgumentParser {
         return false
     }
 
-    private func add(
-        _ text: String,
-        to option: OptionDefinition,
-        of result: inout ParsedArguments
-    ) throws(UsageError) {
+    private func add(_ text: String, to option: OptionDefinition, of result: inout ParsedArguments) throws(UsageError) {
         if result.contains(option), !option.isRepeatable {
             throw error("\(option.spelling) can be given only once")
         }

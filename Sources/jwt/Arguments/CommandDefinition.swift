@@ -61,9 +61,7 @@ struct OptionDefinition: CommandOption {
     var summary: String
 
     var definitions: [OptionDefinition] { [self] }
-
     var spelling: String { "--" + longName }
-
     var shortSpelling: String? { shortName.map { "-\($0)" } }
 
     var synopsis: String {

@@ -73,7 +73,6 @@ struct UsageError: Error, Equatable {
 
 protocol ArgumentValue: Sendable {
     static var valueKind: OptionDefinition.ValueKind { get }
-
     static var placeholder: String { get }
 
     /// - Throws: ``ValueError``, which never repeats the text, because it may be a secret.

@@ -74,12 +74,7 @@ final class ProgressBar: Sendable {
         self.init(label, columns: Self.columns(descriptor), write: isTerminal ? print : nil)
     }
 
-    init(
-        _ label: String,
-        columns: Int,
-        timeSource: TimeSource = .system,
-        write: (@Sendable (String) -> Void)?
-    ) {
+    init(_ label: String, columns: Int, timeSource: TimeSource = .system, write: (@Sendable (String) -> Void)?) {
         // A label from an untrusted source must not overwrite other lines.
         self.label = String(
             label.unicodeScalars.filter { $0.properties.generalCategory != .control }.map(Character.init)

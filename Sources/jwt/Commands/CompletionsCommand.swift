@@ -8,12 +8,7 @@ struct CompletionsCommand {
         summary: "Print the completion script for a shell",
         discussion: ["Generated from the same definitions as the help, so it always matches this version."],
         operands: [
-            OperandDefinition(
-                name: "SHELL",
-                isRequired: true,
-                kind: .choice(shells),
-                summary: "bash, zsh or fish"
-            )
+            OperandDefinition(name: "SHELL", isRequired: true, kind: .choice(shells), summary: "bash, zsh or fish")
         ],
         examples: [
             "In this bash": "source <(jwt completions bash)",

@@ -20,9 +20,7 @@ struct JWSSignCommand {
     static let definition = CommandDefinition(
         name: "sign",
         summary: "Sign an arbitrary payload",
-        discussion: [
-            "Prints only the JWS. The payload is signed byte for byte, including a line break at its end."
-        ],
+        discussion: ["Prints only the JWS. The payload is signed byte for byte, including a line break at its end."],
         options: [KeySource.signingOptions, HeaderOptions.options, SignatureForm.options],
         operands: [
             OperandDefinition(
@@ -98,9 +96,7 @@ struct JWSVerifyCommand {
             """
         ],
         options: [VerificationKeys.options, OptionDefinition.section("Checks", [payload, required, understood])],
-        operands: [
-            OperandDefinition(name: "JWS", summary: "The JWS; reads standard input if it is - or omitted")
-        ],
+        operands: [OperandDefinition(name: "JWS", summary: "The JWS; reads standard input if it is - or omitted")],
         examples: [
             "Verify a signed document": "jwt jws verify --key public.pem < document.jws",
             "Verify a detached signature of a file":

@@ -133,10 +133,7 @@ struct ConfigurationFile {
 extension ParsedArguments {
     /// Returns the arguments with those of a profile, of which an option here overrides its whole
     /// group of alternatives.
-    func completed(
-        by profile: ConfigurationFile.Profile,
-        alternatives: [[any CommandOption]]
-    ) -> ParsedArguments {
+    func completed(by profile: ConfigurationFile.Profile, alternatives: [[any CommandOption]]) -> ParsedArguments {
         var result = self
         for (option, text) in profile {
             let groups = alternatives.lazy.map { $0.flatMap(\.definitions) }

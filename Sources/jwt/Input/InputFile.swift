@@ -29,7 +29,6 @@ struct InputFile: ArgumentValue, Equatable {
     }
 
     var isStandardInput: Bool { path == "-" }
-
     var name: String { isStandardInput ? "standard input" : path }
 
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> Content {

@@ -147,10 +147,7 @@ struct KeyFile {
         return try CommandFailure.reporting(at: name, advice: advice, body)
     }
 
-    private func publicHalf(
-        of der: [UInt8],
-        for algorithm: JWSAlgorithm?
-    ) throws(TokenError) -> VerificationKey {
+    private func publicHalf(of der: [UInt8], for algorithm: JWSAlgorithm?) throws(TokenError) -> VerificationKey {
         do throws(TokenError) {
             return try VerificationKey(der: der, algorithm: algorithm)
         } catch  where error.code == .publicKeyRequired {

@@ -36,11 +36,7 @@ struct WebDocument {
                 )
                 let client = NetworkClient(
                     transport: transport,
-                    options: NetworkClient.Options(
-                        timeout: timeout,
-                        maximumBodySize: Self.sizeLimit,
-                        redirects: .never
-                    )
+                    options: NetworkClient.Options(timeout: timeout, maximumBodySize: Self.sizeLimit, redirects: .never)
                 )
                 // The default timeout of a URLRequest would cut off a longer one.
                 var request = URLRequest(url: url, timeoutInterval: timeout / .seconds(1))

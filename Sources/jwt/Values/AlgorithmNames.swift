@@ -74,6 +74,5 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     }
 
     var isRSA: Bool { ["RS", "PS"].contains { name.hasPrefix($0) } }
-
     var isAgreement: Bool { name.hasPrefix("ECDH-") }
 }

@@ -30,7 +30,6 @@ struct Timestamp: ArgumentValue, Equatable {
     }
 
     var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
-
     var text: String { text(offset: 0) }
 
     var localText: String {

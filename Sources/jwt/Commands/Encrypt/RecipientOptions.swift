@@ -77,7 +77,6 @@ struct RecipientOptions {
     }
 
     var count: Int { keys.count + (set == nil ? 0 : 1) + (password == nil ? 0 : 1) }
-
     var takesStandardInput: Bool { standardInputCount > 0 }
 
     private var standardInputCount: Int {
@@ -108,11 +107,7 @@ struct RecipientOptions {
             recipients.append(file.keySet == nil ? try identified(key, in: file.name) : key)
         }
         if let set {
-            let recipient = KeySetRecipient(
-                set: try set.keySet(warningOn: console),
-                name: set.name,
-                keyID: keyID
-            )
+            let recipient = KeySetRecipient(set: try set.keySet(warningOn: console), name: set.name, keyID: keyID)
             recipients.append(try recipient.key(keyAlgorithm, encryption))
         }
         if let password {

@@ -47,9 +47,7 @@ struct HTTPVerifyCommand {
             remember nonces, so it can't notice a replay.
             """,
         ],
-        options: [
-            VerificationKeys.signatureOptions, SignatureRules.options, MessageSource.options, base, label,
-        ],
+        options: [VerificationKeys.signatureOptions, SignatureRules.options, MessageSource.options, base, label],
         operands: [MessageSource.operand],
         examples: [
             "Verify a request that was signed with the default profile":
@@ -105,11 +103,7 @@ struct HTTPVerifyCommand {
         let parameters = findings.first { finding in
             if case .failure(rejection) = finding.result { finding.isSelected } else { false }
         }?.parameters
-        throw CommandFailure(
-            .rejected,
-            rejection.message + rules.advice(for: rejection, parameters),
-            cause: rejection
-        )
+        throw CommandFailure(.rejected, rejection.message + rules.advice(for: rejection, parameters), cause: rejection)
     }
 
     private static func outcome(

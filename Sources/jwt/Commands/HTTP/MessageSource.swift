@@ -198,12 +198,7 @@ struct RecordedMessage: Sendable {
         remarks = raw.remarks
     }
 
-    init(
-        _ entry: HAREntry,
-        isResponse: Bool,
-        origin: OriginArgument?,
-        name: String
-    ) throws(CommandFailure) {
+    init(_ entry: HAREntry, isResponse: Bool, origin: OriginArgument?, name: String) throws(CommandFailure) {
         guard let method = HTTPMethod(entry.request.method) else {
             throw CommandFailure(.rejected, "\(name): the method of the entry isn't a token")
         }

@@ -19,9 +19,7 @@ enum KeySetGroup {
             "List the keys": "jwt key jwks list keys.jwks",
             "Remove a key": "jwt key jwks remove keys.jwks 2025-06",
         ],
-        subcommands: [
-            KeySetAddCommand.definition, KeySetRemoveCommand.definition, KeySetListCommand.definition,
-        ]
+        subcommands: [KeySetAddCommand.definition, KeySetRemoveCommand.definition, KeySetListCommand.definition]
     )
 
     static let exitCodes: KeyValuePairs<Int32, String> = [
@@ -177,10 +175,7 @@ struct KeySetAddCommand {
                 )
             }
             guard key.statesAlgorithm || key.isForEncryption else {
-                throw TokenError(
-                    .algorithmRequired,
-                    "the key doesn't state its algorithm; pass it with --alg"
-                )
+                throw TokenError(.algorithmRequired, "the key doesn't state its algorithm; pass it with --alg")
             }
             let part = isPrivate ? key : try key.publicPart()
             var jwk = try part.jwk(keyID: keyID)

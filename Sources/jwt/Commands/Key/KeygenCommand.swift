@@ -75,9 +75,7 @@ struct KeygenCommand {
             written to files.
             """,
         ],
-        options: [
-            algorithm, use, curve, encryption, out, publicOut, format, keyID, rsaBits, password, force,
-        ],
+        options: [algorithm, use, curve, encryption, out, publicOut, format, keyID, rsaBits, password, force],
         examples: [
             "Generate a private key and its public key": "jwt keygen --alg ES256 --out key.pem --public-out public.pem",
             "Generate a private key as a JWK": "jwt keygen --alg ES256 --format jwk --out key.jwk",

@@ -91,10 +91,7 @@ struct RequestOptions: Sendable {
         return method
     }
 
-    private static func target(
-        _ arguments: ParsedArguments,
-        _ apis: [ServiceURL]
-    ) throws(UsageError) -> ServiceURL {
+    private static func target(_ arguments: ParsedArguments, _ apis: [ServiceURL]) throws(UsageError) -> ServiceURL {
         let text = arguments.operands.last ?? ""
         let target: ServiceURL
         do throws(ValueError) {
@@ -131,10 +128,7 @@ struct RequestOptions: Sendable {
             fields.append(name: field.name, value: field.value)
         }
         for name in ["Authorization", "DPoP"] where hasToken && fields[name] != nil {
-            throw CommandFailure(
-                .failed,
-                "the command sets \(name) itself; remove this header field"
-            )
+            throw CommandFailure(.failed, "the command sets \(name) itself; remove this header field")
         }
         if fields["Content-Type"] == nil {
             if json != nil { fields["Content-Type"] = "application/json" }
@@ -242,9 +236,7 @@ struct ResponseOutput: Sendable {
         var result: JSONObject = [
             "status": .number(JSONNumber(head.status)), "version": .string(head.version),
             "url": .string(head.url.absoluteString),
-            "headers": .array(
-                head.headers.map { .object(["name": .string($0.name), "value": .string($0.value)]) }
-            ),
+            "headers": .array(head.headers.map { .object(["name": .string($0.name), "value": .string($0.value)]) }),
         ]
         guard let body else { return result }
         if let text = String(validating: body, as: UTF8.self) {

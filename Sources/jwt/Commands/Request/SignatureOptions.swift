@@ -119,11 +119,7 @@ struct SignatureOptions: Sendable {
         if source == nil, response == nil { return nil }
     }
 
-    private static func checkUse(
-        _ arguments: ParsedArguments,
-        signs: Bool,
-        verifies: Bool
-    ) throws(UsageError) {
+    private static func checkUse(_ arguments: ParsedArguments, signs: Bool, verifies: Bool) throws(UsageError) {
         let shared = [key.definition.longName, profile.definition.longName]
         let forResponses = [responseKey.definition.longName, responseAlgorithm.definition.longName]
         for option in members where arguments.contains(option) && !shared.contains(option.longName) {

@@ -103,9 +103,7 @@ struct SDShowCommand {
         members.append(("disclosures", .array(token.disclosures.map { .object(report($0)) })))
         members.append(("undisclosedDigests", .number(JSONNumber(token.undisclosedCount))))
         if let binding = token.keyBinding {
-            members.append(
-                ("keyBinding", ["header": .object(binding.header), "payload": .object(binding.claims)])
-            )
+            members.append(("keyBinding", ["header": .object(binding.header), "payload": .object(binding.claims)]))
         }
         if !token.problems.isEmpty {
             let problems = token.problems.map { problem in
@@ -149,7 +147,6 @@ struct SDInput {
     }
 
     var isJSON: Bool { text.utf8.first == UInt8(ascii: "{") }
-
     var data: Data { Data(text.utf8) }
 
     func unverified() throws(TokenError) -> UnverifiedSDJWT {

@@ -107,11 +107,7 @@ struct SDPresentCommand {
             holder = try Self.holder(of: input, verifier)
         } catch {
             let claims = try? input.unverified().unverifiedPayload
-            throw CommandFailure(
-                .rejected,
-                error.message + PolicyOptions.advice(for: error, in: claims),
-                cause: error
-            )
+            throw CommandFailure(.rejected, error.message + PolicyOptions.advice(for: error, in: claims), cause: error)
         }
         let paths = disclosesAll ? holder.disclosablePaths : paths
         do {

@@ -117,11 +117,7 @@ struct KeyBindingOptions {
         switch (nonce, audience, allowsNone) {
         case (_, _, true): rule = .notRequired
         case (let nonce?, let audience?, false):
-            rule = .required(
-                nonce: nonce,
-                audience: audience,
-                maximumAge: maximumAge?.duration ?? .seconds(300)
-            )
+            rule = .required(nonce: nonce, audience: audience, maximumAge: maximumAge?.duration ?? .seconds(300))
         case (_?, nil, false):
             throw arguments.usageError("--nonce needs --kb-aud TEXT, the audience of the key binding")
         case (nil, _?, false): throw arguments.usageError("--kb-aud needs --nonce TEXT, which you sent to the holder")

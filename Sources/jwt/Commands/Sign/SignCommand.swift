@@ -90,9 +90,7 @@ struct SignCommand {
         if isBatch, keySource == nil { throw arguments.usageError("--batch needs --key") }
         if isBatch, payloadOut != nil { throw arguments.usageError("--payload-out can't be combined with --batch") }
         if isBatch, form.isDetached {
-            throw arguments.usageError(
-                "--detached can't be combined with --batch: the output would lack the claims"
-            )
+            throw arguments.usageError("--detached can't be combined with --batch: the output would lack the claims")
         }
         if let payloadOut, payloadOut.isStandardOutput {
             throw arguments.usageError("--payload-out needs a file, because standard output is for the token")
@@ -187,10 +185,7 @@ struct HeaderOptions {
     /// The key ID that the user specifies: `auto`, or the ID.
     let statedKeyID: String?
 
-    init(
-        _ arguments: ParsedArguments,
-        payloadAdvice: String = "use --unencoded-payload"
-    ) throws(UsageError) {
+    init(_ arguments: ParsedArguments, payloadAdvice: String = "use --unencoded-payload") throws(UsageError) {
         var members = MemberCollection(kind: "header parameter")
         let type = try arguments.value(of: Self.type)?.text
         for assignment in try arguments.values(of: Self.parameter) {
@@ -253,9 +248,7 @@ struct SignatureForm {
     /// A Boolean value that indicates whether this is the form of a JWT ([RFC 7519
     /// §3](https://www.rfc-editor.org/rfc/rfc7519#section-3)).
     var isToken: Bool { serialization == .compact && placement == .attached && encoding == .base64url }
-
     var isDetached: Bool { placement == .detached }
-
     var isUnencoded: Bool { encoding == .unencoded }
 
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {

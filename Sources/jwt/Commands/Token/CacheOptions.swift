@@ -34,10 +34,7 @@ struct CacheOptions: Sendable {
         "The minimum remaining lifetime of a cached token (default: 30s)"
     )
 
-    static let members = OptionDefinition.section(
-        section,
-        [folder, shared, user, password, key, isOff, leastLifetime]
-    )
+    static let members = OptionDefinition.section(section, [folder, shared, user, password, key, isOff, leastLifetime])
 
     static let alternatives: [[any CommandOption]] = [[folder, shared, isOff], [password], [key]]
 

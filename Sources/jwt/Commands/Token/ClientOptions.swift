@@ -97,9 +97,7 @@ struct ClientOptions: Sendable {
         )
 
     /// The groups of mutually exclusive options.
-    static let alternatives: [[any CommandOption]] = [
-        [secret, key, KeySource.environment], [KeySource.password],
-    ]
+    static let alternatives: [[any CommandOption]] = [[secret, key, KeySource.environment], [KeySource.password]]
 
     private let clientID: String
     private let method: Method
@@ -113,11 +111,7 @@ struct ClientOptions: Sendable {
     private let certificate: InputFile?
     private let certificateKey: InputFile?
 
-    init(
-        _ arguments: ParsedArguments,
-        isPublicByDefault: Bool,
-        platform: PlatformOptions?
-    ) throws(UsageError) {
+    init(_ arguments: ParsedArguments, isPublicByDefault: Bool, platform: PlatformOptions?) throws(UsageError) {
         guard let clientID = try arguments.value(of: Self.clientID)?.text else {
             throw arguments.usageError("missing client ID; pass --client-id ID or --profile NAME")
         }

@@ -296,7 +296,6 @@ struct BindingOptions: Sendable {
     }
 
     var isKeyKept: Bool { isBound && key == nil }
-
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {

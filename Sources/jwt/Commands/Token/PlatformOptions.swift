@@ -200,11 +200,7 @@ struct PlatformSource: ArgumentValue, Equatable {
 enum VaultEnvironment {
     static let address = "VAULT_ADDR"
 
-    static func source(
-        role: String,
-        mount: String,
-        jwt: any TokenSource
-    ) throws(CommandFailure) -> VaultLoginSource {
+    static func source(role: String, mount: String, jwt: any TokenSource) throws(CommandFailure) -> VaultLoginSource {
         guard let server = try EnvironmentVariable.text(of: address).flatMap(URL.init(string:)) else {
             throw CommandFailure(.failed, "\(address) isn't a URL; set it to the address of the Vault server")
         }

@@ -89,10 +89,7 @@ struct VerificationKeys {
         }
     }
 
-    func selectiveVerifier(
-        _ policy: ValidationPolicy,
-        _ console: Console
-    ) throws(CommandFailure) -> SDJWTVerifier {
+    func selectiveVerifier(_ policy: ValidationPolicy, _ console: Console) throws(CommandFailure) -> SDJWTVerifier {
         switch try keys(console, at: policy.currentDate()) {
         case .one(let key): SDJWTVerifier(key: key, policy: policy)
         case .set(let set, let selection): SDJWTVerifier(keys: set, selection: selection, policy: policy)

@@ -186,11 +186,7 @@ struct PolicyOptions {
 
     func rejection(_ error: TokenError, of token: String) -> CommandFailure {
         let claims = try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit).unverifiedClaims
-        return CommandFailure(
-            .rejected,
-            explained(error).message + Self.advice(for: error, in: claims),
-            cause: error
-        )
+        return CommandFailure(.rejected, explained(error).message + Self.advice(for: error, in: claims), cause: error)
     }
 
     static func advice(for error: TokenError, in claims: JSONObject?) -> String {
