@@ -39,6 +39,11 @@ struct ParsedArguments: Sendable {
         }
     }
 
+    /// Rejects the command line with the first message whose rule it breaks.
+    func reject(_ rules: KeyValuePairs<String, Bool>) throws(UsageError) {
+        if let broken = rules.first(where: \.value) { throw usageError(broken.key) }
+    }
+
     /// Checks that at most one of several inputs is standard input; `nil` is an absent input.
     func checkStandardInput(_ readers: [Bool?], _ message: String) throws(UsageError) {
         if readers.count(where: { $0 == true }) > 1 { throw usageError(message) }

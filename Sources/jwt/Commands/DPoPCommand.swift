@@ -47,9 +47,10 @@ struct DPoPCommand {
         guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
             throw arguments.usageError("METHOD must be uppercase, such as GET")
         }
-        if source.takesStandardInput, tokenSource?.isStandardInput ?? false {
-            throw arguments.usageError("the key and the access token can't both come from standard input")
-        }
+        try arguments.checkStandardInput(
+            [source.takesStandardInput, tokenSource?.isStandardInput],
+            "the key and the access token can't both come from standard input"
+        )
         let key = try source.signingKey(for: algorithm, console).key
         let accessToken = try tokenSource?.read(warningOn: console)
         do {

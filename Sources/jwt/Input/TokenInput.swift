@@ -18,13 +18,13 @@ struct TokenInput: Equatable {
     ///   the command would appear to hang.
     init(_ arguments: ParsedArguments, name: String = "TOKEN") throws(UsageError) {
         let operand = arguments.operands.first
-        if arguments.contains(BatchRun.flag), operand != nil {
-            throw arguments.usageError("--batch reads the tokens from standard input; remove \(name)")
-        }
+        let isBatch = arguments.contains(BatchRun.flag)
         argument = operand == "-" ? nil : operand
-        if operand == nil, !arguments.contains(BatchRun.flag), FileDescriptor.standard(STDIN_FILENO).isTerminal {
-            throw arguments.usageError("missing token; pass it as an argument, or pass - to type it")
-        }
+        try arguments.reject([
+            "--batch reads the tokens from standard input; remove \(name)": isBatch && operand != nil,
+            "missing token; pass it as an argument, or pass - to type it":
+                operand == nil && !isBatch && FileDescriptor.standard(STDIN_FILENO).isTerminal,
+        ])
     }
 
     var isStandardInput: Bool { argument == nil }

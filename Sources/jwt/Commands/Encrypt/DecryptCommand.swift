@@ -178,25 +178,18 @@ struct DecryptionOptions {
         self.encryptions = encryptions.isEmpty ? JWEEncryption.implemented : encryptions
         maximumIterations = try arguments.value(of: Self.maximumIterations)?.number ?? 1_000_000
         understood = Set(try arguments.values(of: Self.understood).map(\.text))
-        let hasKey = [Self.key.definition, KeySource.environment.definition].contains { arguments.contains($0) }
+        let hasKey = arguments.contains(Self.key) || arguments.contains(KeySource.environment)
         key = hasKey ? try KeySource(arguments, key: Self.key) : nil
-        password =
-            hasKey
-            ? nil
-            : try PasswordSource(arguments, Self.password, prompt: KeySource.passwordPrompt)
-        guard hasKey || password != nil else {
-            throw arguments.usageError(
-                "missing key; pass --key FILE, --key-env NAME, --password-file FILE or --password"
-            )
-        }
-        if !hasKey, arguments.contains(Self.secret.definition) { throw arguments.usageError("--secret requires a key") }
-        if hasKey, arguments.contains(Self.maximumIterations.definition) {
-            throw arguments.usageError("--max-iterations applies only to a password without a key")
-        }
+        password = hasKey ? nil : try PasswordSource(arguments, Self.password, prompt: KeySource.passwordPrompt)
+        try arguments.reject([
+            "missing key; pass --key FILE, --key-env NAME, --password-file FILE or --password":
+                !hasKey && password == nil,
+            "--secret requires a key": !hasKey && arguments.contains(Self.secret),
+            "--max-iterations applies only to a password without a key":
+                hasKey && arguments.contains(Self.maximumIterations),
+        ])
         if let unfit = algorithms.first(where: { $0.usesPassword == hasKey }) {
-            throw arguments.usageError(
-                hasKey ? "--alg \(unfit) needs a password without a key" : "--alg \(unfit) needs a key"
-            )
+            throw arguments.usageError("--alg \(unfit) needs a " + (hasKey ? "password without a key" : "key"))
         }
     }
 

@@ -69,14 +69,12 @@ struct EncryptCommand {
         let claimsFile = try arguments.value(of: ClaimOptions.claims)
         let hasClaims = claimsFile != nil || !claims.isEmpty
         if arguments.contains(NestedSignature.nested) {
-            guard form.serialization == .compact else {
-                throw arguments.usageError("--nested makes a JWT, which is always compact and for one recipient")
-            }
             content = signature == nil ? .signedToken : .claims
-            if header.parameters["cty"] != nil { throw arguments.usageError("--nested sets cty; remove --header cty") }
-            if signature == nil, hasClaims {
-                throw arguments.usageError("claims need --sign-key; without it, --nested encrypts a signed token")
-            }
+            try arguments.reject([
+                "--nested makes a JWT, which is always compact and for one recipient": form.serialization != .compact,
+                "--nested sets cty; remove --header cty": header.parameters["cty"] != nil,
+                "claims need --sign-key; without it, --nested encrypts a signed token": signature == nil && hasClaims,
+            ])
         } else {
             content = hasClaims ? .claims : .octets
         }
@@ -90,9 +88,9 @@ struct EncryptCommand {
             throw arguments.usageError("--header can't set \(name); \(advice)")
         }
         file = try arguments.operand(named: "CONTENT") ?? .standardInput
-        if hasClaims, !arguments.operands.isEmpty {
-            throw arguments.usageError("the content is either CONTENT or the claims from options")
-        }
+        try arguments.reject([
+            "the content is either CONTENT or the claims from options": hasClaims && !arguments.operands.isEmpty
+        ])
         // Claims to sign can also be the content.
         self.claimsFile = hasClaims ? claimsFile : content == .claims ? file : nil
         let readsContent = hasClaims ? claimsFile?.isStandardInput ?? false : file.isStandardInput
@@ -159,12 +157,10 @@ struct EncryptionForm {
         let stated = try arguments.value(of: Self.serialization)
         let isGeneral = recipientCount > 1
         serialization = stated ?? (isGeneral ? .general : additionalData == nil ? .compact : .json)
-        if serialization != .general, isGeneral {
-            throw arguments.usageError("several recipients need --format general")
-        }
-        if serialization == .compact, additionalData != nil {
-            throw arguments.usageError("--aad needs --format json or general")
-        }
+        try arguments.reject([
+            "several recipients need --format general": serialization != .general && isGeneral,
+            "--aad needs --format json or general": serialization == .compact && additionalData != nil,
+        ])
     }
 
     var takesStandardInput: Bool { additionalData?.isStandardInput ?? false }

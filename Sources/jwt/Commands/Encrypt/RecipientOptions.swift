@@ -56,24 +56,18 @@ struct RecipientOptions {
         set = try KeySetSource(arguments)
         password = try PasswordSource(arguments, Self.password, prompt: Self.prompt)
         let keyCount = keys.count + (set == nil ? 0 : 1)
-        guard keyCount > 0 || password != nil else {
-            throw arguments.usageError(
-                "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL, --password-file FILE or --password"
-            )
-        }
-        if let algorithm, algorithm.usesPassword, password == nil {
-            throw arguments.usageError("--alg \(algorithm) needs --password-file, --password-env or --password")
-        }
-        if let algorithm, !algorithm.usesPassword, keyCount == 0 {
-            throw arguments.usageError("--alg \(algorithm) needs --key, --key-env or --jwks")
-        }
-        if iterations != nil, password == nil { throw arguments.usageError("--iterations applies only to a password") }
-        if keyID != nil, count > 1, set == nil {
-            throw arguments.usageError("--kid applies to one recipient; several JWKs state their own kid")
-        }
-        if standardInputCount > 1 {
-            throw arguments.usageError("only one of the keys and the password can come from standard input")
-        }
+        let name = algorithm.map { "\($0)" } ?? ""
+        try arguments.reject([
+            "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL, --password-file FILE or --password":
+                keyCount == 0 && password == nil,
+            "--alg \(name) needs --password-file, --password-env or --password":
+                algorithm?.usesPassword == true && password == nil,
+            "--alg \(name) needs --key, --key-env or --jwks": algorithm?.usesPassword == false && keyCount == 0,
+            "--iterations applies only to a password": iterations != nil && password == nil,
+            "--kid applies to one recipient; several JWKs state their own kid":
+                keyID != nil && count > 1 && set == nil,
+            "only one of the keys and the password can come from standard input": standardInputCount > 1,
+        ])
     }
 
     var count: Int { keys.count + (set == nil ? 0 : 1) + (password == nil ? 0 : 1) }

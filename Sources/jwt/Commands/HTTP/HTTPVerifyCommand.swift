@@ -75,10 +75,11 @@ struct HTTPVerifyCommand {
         let source = try MessageSource(arguments)
         let printsBase = arguments.contains(base)
         let label = try arguments.value(of: label)?.text
-        if label != nil, !printsBase { throw arguments.usageError("--label requires --base") }
-        if keySource.takesStandardInput, source.takesStandardInput {
-            throw arguments.usageError("the key and the message can't both come from standard input")
-        }
+        try arguments.reject([
+            "--label requires --base": label != nil && !printsBase,
+            "the key and the message can't both come from standard input":
+                keySource.takesStandardInput && source.takesStandardInput,
+        ])
         let keys = try keySource.signatureKeys(console, at: rules.date, usesThumbprints: rules.usesThumbprints)
         let recorded = try source.read()
         let profile = try rules.profile(for: recorded.message)

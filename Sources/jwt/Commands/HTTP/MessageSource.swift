@@ -45,12 +45,12 @@ struct MessageSource {
         entry = try arguments.value(of: Self.entry)?.number
         isResponse = arguments.contains(Self.response)
         file = try arguments.operand(named: "FILE") ?? .standardInput
-        if arguments.operands.isEmpty, FileDescriptor.standard(0).isTerminal {
-            throw arguments.usageError("missing message; pass a file as an argument, or pass - to type it")
-        }
-        if file.isStandardInput, request?.isStandardInput ?? false {
-            throw arguments.usageError("the request and the response can't both come from standard input")
-        }
+        try arguments.reject([
+            "missing message; pass a file as an argument, or pass - to type it":
+                arguments.operands.isEmpty && FileDescriptor.standard(0).isTerminal,
+            "the request and the response can't both come from standard input":
+                file.isStandardInput && request?.isStandardInput == true,
+        ])
     }
 
     var takesStandardInput: Bool { file.isStandardInput || request?.isStandardInput ?? false }

@@ -52,17 +52,13 @@ struct SignatureRules {
         maximumAge = try arguments.value(of: Self.maximumAge)
         leeway = try arguments.value(of: PolicyOptions.leeway)
         date = try arguments.value(of: PolicyOptions.time)?.date ?? Date()
-        if name == nil, required.isEmpty {
-            throw arguments.usageError(
-                """
-                missing requirements; pass --signature-profile NAME or --require COMPONENT, because a signature protects \
-                only what it covers
-                """
-            )
-        }
-        if allowsUnsignedContent, name != nil {
-            throw arguments.usageError("--allow-unsigned-content and --signature-profile can't be combined")
-        }
+        try arguments.reject([
+            """
+            missing requirements; pass --signature-profile NAME or --require COMPONENT, because a signature protects \
+            only what it covers
+            """: name == nil && required.isEmpty,
+            "--allow-unsigned-content and --signature-profile can't be combined": allowsUnsignedContent && name != nil,
+        ])
     }
 
     /// A Boolean value that indicates whether `keyid` is the thumbprint of the key.

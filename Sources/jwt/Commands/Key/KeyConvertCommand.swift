@@ -89,14 +89,14 @@ struct KeyConvertCommand {
         out = try arguments.value(of: Self.out) ?? .standardOutput
         newPassword = try PasswordSource(arguments, Self.newPassword)
         force = arguments.contains(Self.force)
-        if keyID != nil, form != .jwk { throw arguments.usageError("--kid requires --to jwk") }
-        if newPassword != nil, form != .pem && form != .der {
-            throw arguments.usageError("only PKCS #8 can be encrypted; use --to pem or --to der")
-        }
-        if newPassword != nil, isPublic { throw arguments.usageError("public keys are never encrypted") }
-        if source.takesStandardInput, newPassword?.isStandardInput ?? false {
-            throw arguments.usageError("the key and the new password can't both come from standard input")
-        }
+        try arguments.reject([
+            "--kid requires --to jwk": keyID != nil && form != .jwk,
+            "only PKCS #8 can be encrypted; use --to pem or --to der":
+                newPassword != nil && form != .pem && form != .der,
+            "public keys are never encrypted": newPassword != nil && isPublic,
+            "the key and the new password can't both come from standard input":
+                source.takesStandardInput && newPassword?.isStandardInput == true,
+        ])
         if form.isBinary, out.isStandardOutput, !arguments.contains(OptionDefinition.json),
             FileDescriptor.standard(1).isTerminal
         {

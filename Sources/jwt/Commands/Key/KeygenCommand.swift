@@ -112,28 +112,24 @@ struct KeygenCommand {
         out = try arguments.value(of: Self.out) ?? .standardOutput
         publicOut = try arguments.value(of: Self.publicOut)
         let format = try arguments.value(of: Self.format)
-        if algorithm.isSymmetric, format == .pem {
-            throw arguments.usageError("\(algorithm.name) uses a secret, which has no PEM form; use --format jwk")
-        }
-        if algorithm.isSymmetric, publicOut != nil {
-            throw arguments.usageError("\(algorithm.name) uses a secret and has no public key; remove --public-out")
-        }
+        let name = algorithm.name
+        try arguments.reject([
+            "\(name) uses a secret, which has no PEM form; use --format jwk": algorithm.isSymmetric && format == .pem,
+            "\(name) uses a secret and has no public key; remove --public-out":
+                algorithm.isSymmetric && publicOut != nil,
+        ])
         self.format = format ?? (algorithm.isSymmetric ? .jwk : .pem)
         force = arguments.contains(Self.force)
         keyID = try arguments.value(of: Self.keyID)?.text
-        if keyID != nil, self.format == .pem {
-            throw arguments.usageError("PEM can't store a kid; use --format jwk, or pass --kid when signing")
-        }
         rsaKeySize = try arguments.value(of: Self.rsaBits)?.number
-        if rsaKeySize != nil, !algorithm.isRSA {
-            throw arguments.usageError(
-                "--rsa-bits applies only to RS and PS; a key for \(algorithm.name) has a fixed size"
-            )
-        }
         password = try PasswordSource(arguments, Self.password)
-        if password != nil, self.format == .jwk {
-            throw arguments.usageError("only PEM can be encrypted; use --format pem, or remove the password")
-        }
+        try arguments.reject([
+            "PEM can't store a kid; use --format jwk, or pass --kid when signing": keyID != nil && self.format == .pem,
+            "--rsa-bits applies only to RS and PS; a key for \(name) has a fixed size":
+                rsaKeySize != nil && !algorithm.isRSA,
+            "only PEM can be encrypted; use --format pem, or remove the password":
+                password != nil && self.format == .jwk,
+        ])
         try checkUse(arguments)
         if out == publicOut { throw arguments.usageError("the private and the public key need different output files") }
     }
@@ -146,14 +142,11 @@ struct KeygenCommand {
                 "--alg \(algorithm.name) doesn't fit --use \(use.rawValue); use one of \(others.joined(separator: ", "))"
             )
         }
-        if curve != nil, !algorithm.isAgreement {
-            throw arguments.usageError("--curve applies only to ECDH-ES, not to \(algorithm.name)")
-        }
-        if encryption != nil, algorithm != .encryption(.dir) {
-            throw arguments.usageError(
-                "--enc applies only to --alg dir; the sender of a token chooses it for other keys"
-            )
-        }
+        try arguments.reject([
+            "--curve applies only to ECDH-ES, not to \(algorithm.name)": curve != nil && !algorithm.isAgreement,
+            "--enc applies only to --alg dir; the sender of a token chooses it for other keys":
+                encryption != nil && algorithm != .encryption(.dir),
+        ])
     }
 
     private func run(on console: Console) throws {

@@ -187,8 +187,10 @@ struct ResponseOutput: Sendable {
         fails = arguments.contains(Self.fails)
         failsWithBody = arguments.contains(Self.failsWithBody)
         self.console = console
-        if fails, failsWithBody { throw arguments.usageError("--fail and --fail-with-body can't be combined") }
-        if force, out.isStandardOutput { throw arguments.usageError("--force requires --out FILE") }
+        try arguments.reject([
+            "--fail and --fail-with-body can't be combined": fails && failsWithBody,
+            "--force requires --out FILE": force && out.isStandardOutput,
+        ])
     }
 
     func file() throws(CommandFailure) -> StagedFile? {

@@ -77,24 +77,18 @@ struct SignCommand {
         algorithm = try arguments.value(of: Self.algorithm)
         claimsFile = try arguments.value(of: ClaimOptions.claims)
         payloadOut = try arguments.value(of: Self.payloadOut)
-        if keySource == nil, let algorithm, algorithm.isSymmetric {
-            throw arguments.usageError(
-                "--alg \(algorithm) needs --key: the token couldn't be verified without the secret"
-            )
-        }
         let isBatch = arguments.contains(BatchRun.flag)
         let readsClaims = claimsFile?.isStandardInput ?? isBatch
-        if keySource?.takesStandardInput == true, readsClaims {
-            throw arguments.usageError("--key and --claims can't both read standard input")
-        }
-        if isBatch, keySource == nil { throw arguments.usageError("--batch needs --key") }
-        if isBatch, payloadOut != nil { throw arguments.usageError("--payload-out can't be combined with --batch") }
-        if isBatch, form.isDetached {
-            throw arguments.usageError("--detached can't be combined with --batch: the output would lack the claims")
-        }
-        if let payloadOut, payloadOut.isStandardOutput {
-            throw arguments.usageError("--payload-out needs a file, because standard output is for the token")
-        }
+        try arguments.reject([
+            "--alg \(algorithm.map { "\($0)" } ?? "") needs --key: the token couldn't be verified without the secret":
+                keySource == nil && algorithm?.isSymmetric == true,
+            "--key and --claims can't both read standard input": keySource?.takesStandardInput == true && readsClaims,
+            "--batch needs --key": isBatch && keySource == nil,
+            "--payload-out can't be combined with --batch": isBatch && payloadOut != nil,
+            "--detached can't be combined with --batch: the output would lack the claims": isBatch && form.isDetached,
+            "--payload-out needs a file, because standard output is for the token":
+                payloadOut?.isStandardOutput == true,
+        ])
     }
 
     private func run(on console: Console) throws {

@@ -54,23 +54,15 @@ struct CacheOptions: Sendable {
         password = try PasswordSource(arguments, Self.password)
         isOff = arguments.contains(Self.isOff)
         leastLifetime = try arguments.value(of: Self.leastLifetime)?.duration ?? .seconds(30)
-        if isOff, folder != nil || key != nil {
-            throw arguments.usageError("--no-cache can't be combined with a cache folder or key")
-        }
-        if shared != nil, isOff || folder != nil {
-            throw arguments.usageError("--store can't be combined with --cache-dir or --no-cache")
-        }
-        if shared != nil, key == nil {
-            throw arguments.usageError(
-                "--store needs --cache-key-file or --cache-key-env: tokens are encrypted before they leave this machine"
-            )
-        }
-        guard (user == nil) == (password == nil), shared != nil || user == nil else {
-            throw arguments.usageError("--store-user needs a password, and both need --store")
-        }
-        if isOff, needsStore {
-            throw arguments.usageError("--no-cache would lose the rotated refresh token; remove it")
-        }
+        try arguments.reject([
+            "--no-cache can't be combined with a cache folder or key": isOff && (folder != nil || key != nil),
+            "--store can't be combined with --cache-dir or --no-cache": shared != nil && (isOff || folder != nil),
+            "--store needs --cache-key-file or --cache-key-env: tokens are encrypted before they leave this machine":
+                shared != nil && key == nil,
+            "--store-user needs a password, and both need --store":
+                (user == nil) != (password == nil) || shared == nil && user != nil,
+            "--no-cache would lose the rotated refresh token; remove it": isOff && needsStore,
+        ])
     }
 
     var standardInputReaders: Int { [key, password].count { $0?.isStandardInput ?? false } }

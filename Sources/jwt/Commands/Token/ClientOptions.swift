@@ -124,27 +124,18 @@ struct ClientOptions: Sendable {
         assertionCertificate = try arguments.value(of: Self.assertionCertificate)
         certificate = try arguments.value(of: Self.certificate)
         certificateKey = try arguments.value(of: Self.certificateKey)
-        if certificateKey != nil, certificate == nil {
-            throw arguments.usageError("--cert-key requires --cert FILE")
-        }
-        if assertionCertificate != nil, key == nil {
-            throw arguments.usageError("--assertion-cert requires --key FILE")
-        }
-        if secret != nil, key != nil {
-            throw arguments.usageError("the client can have a secret or a key, but not both")
-        }
-        if platform != nil, secret != nil || key != nil {
-            throw arguments.usageError(
-                """
-                --from authenticates the client, like a secret or a key; remove one of them, or use the platform's token \
-                with --grant token_exchange or jwt_bearer
-                """
-            )
-        }
         let assertionType = try arguments.value(of: Self.assertionType)
-        if assertionType != nil, platform == nil {
-            throw arguments.usageError("--assertion-type requires --from SOURCE that authenticates the client")
-        }
+        try arguments.reject([
+            "--cert-key requires --cert FILE": certificateKey != nil && certificate == nil,
+            "--assertion-cert requires --key FILE": assertionCertificate != nil && key == nil,
+            "the client can have a secret or a key, but not both": secret != nil && key != nil,
+            """
+            --from authenticates the client, like a secret or a key; remove one of them, or use the platform's token \
+            with --grant token_exchange or jwt_bearer
+            """: platform != nil && (secret != nil || key != nil),
+            "--assertion-type requires --from SOURCE that authenticates the client":
+                assertionType != nil && platform == nil,
+        ])
         platformType = platform.map { platform in
             (assertionType ?? (platform.isSPIFFE ? .jwtSPIFFE : .jwtBearer)) == .jwtSPIFFE ? .jwtSPIFFE : .jwtBearer
         }

@@ -140,52 +140,32 @@ struct GrantOptions: Sendable {
     private static func subject(_ arguments: ParsedArguments, in profiles: [String]) throws -> Subject? {
         let source = try PasswordSource(arguments, subjectToken)
         guard let name = try arguments.value(of: subjectProfile)?.text else { return source.map(Subject.token) }
-        guard source == nil else {
-            throw arguments.usageError("--subject-profile and a token to exchange can't be combined")
-        }
-        guard !profiles.contains(name) else {
-            throw arguments.usageError("--subject-profile forms a cycle with profile “\(name)”")
-        }
+        try arguments.reject([
+            "--subject-profile and a token to exchange can't be combined": source != nil,
+            "--subject-profile forms a cycle with profile “\(name)”": profiles.contains(name),
+        ])
         return .profile(try TokenOptions(arguments, ofProfile: name, in: profiles))
     }
 
     private func check(_ arguments: ParsedArguments) throws(UsageError) {
-        if refreshToken != nil, subject != nil {
-            throw arguments.usageError("a refresh token and a token to exchange can't be combined; remove one of them")
-        }
-        switch kind {
-        case .clientCredentials, .deviceCode, .authorizationCode:
-            guard refreshToken == nil, subject == nil else {
-                throw arguments.usageError("--grant \(kind.rawValue) doesn't take a token; remove it")
-            }
-        case .refreshToken:
-            guard refreshToken != nil else {
-                throw arguments.usageError(
-                    "--grant refresh_token needs a token: --refresh-token-file FILE or --refresh-token-env NAME"
-                )
-            }
-            guard scope == nil, audience == nil, resource == nil else {
-                throw arguments.usageError(
-                    "a refresh token keeps its original grant; remove --scope, --audience and --resource"
-                )
-            }
-        case .jwtBearer:
-            guard case .platform? = subject else {
-                throw arguments.usageError("--grant jwt_bearer needs the platform's token: --from SOURCE")
-            }
-        case .tokenExchange:
-            guard subject != nil else {
-                throw arguments.usageError(
-                    """
-                    --grant token_exchange needs a token: --subject-token-file FILE, --subject-token-env NAME, \
-                    --subject-profile NAME or --from SOURCE
-                    """
-                )
-            }
-        }
-        if kind != .tokenExchange, arguments.contains(Self.subjectTokenType.definition) {
-            throw arguments.usageError("--subject-token-type requires a token to exchange")
-        }
+        let takesNoToken = [.clientCredentials, .deviceCode, .authorizationCode].contains(kind)
+        try arguments.reject([
+            "a refresh token and a token to exchange can't be combined; remove one of them":
+                refreshToken != nil && subject != nil,
+            "--grant \(kind.rawValue) doesn't take a token; remove it":
+                takesNoToken && (refreshToken != nil || subject != nil),
+            "--grant refresh_token needs a token: --refresh-token-file FILE or --refresh-token-env NAME":
+                kind == .refreshToken && refreshToken == nil,
+            "a refresh token keeps its original grant; remove --scope, --audience and --resource":
+                kind == .refreshToken && (scope != nil || audience != nil || resource != nil),
+            "--grant jwt_bearer needs the platform's token: --from SOURCE": kind == .jwtBearer && !usesPlatform,
+            """
+            --grant token_exchange needs a token: --subject-token-file FILE, --subject-token-env NAME, \
+            --subject-profile NAME or --from SOURCE
+            """: kind == .tokenExchange && subject == nil,
+            "--subject-token-type requires a token to exchange":
+                kind != .tokenExchange && arguments.contains(Self.subjectTokenType),
+        ])
     }
 
     var standardInputReaders: Int {

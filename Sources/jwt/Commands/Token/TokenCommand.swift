@@ -76,10 +76,10 @@ struct TokenCommand {
         let isForced = arguments.contains(isForced)
         let isSignOut = arguments.contains(isSignOut)
         let isSignIn = arguments.contains(isSignIn)
-        if isSignIn, isForced || isSignOut {
-            throw arguments.usageError("--sign-in can't be combined with --refresh or --sign-out")
-        }
-        if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out can't be combined") }
+        try arguments.reject([
+            "--sign-in can't be combined with --refresh or --sign-out": isSignIn && (isForced || isSignOut),
+            "--refresh and --sign-out can't be combined": isForced && isSignOut,
+        ])
         let completed = try TokenOptions.Completed(arguments)
         if let platform = try platform(completed.arguments) {
             guard !isForced, !isSignIn, !isSignOut else {
