@@ -3,25 +3,19 @@ internal import CZlib
 /// Compression in the zlib format ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)) with the
 /// system's zlib.
 package enum ZlibStream {
-    /// A reason that data can't be compressed or decompressed.
     package enum Failure: Error {
         /// The system has no zlib, or memory runs out.
         case unavailable
         /// The data isn't one complete zlib stream, or other data follows it.
         case malformed
-        /// The decompressed data exceeds the maximum size.
         case tooLarge
     }
 
-    /// The size of the parts in which data is decompressed.
-    ///
-    /// zlib keeps the preceding 32 KiB itself, so the size affects only the number of calls.
+    /// The size of the parts; zlib keeps the preceding 32 KiB itself.
     private static let partSize = 64 << 10
 
-    /// Decompresses one zlib stream, with nothing after it, to at most `maximumSize` bytes.
-    ///
-    /// Memory is allocated only for data that was decompressed, so a small input that expands a
-    /// thousandfold, the most that DEFLATE allows, costs at most the maximum size.
+    /// Decompresses one zlib stream with nothing after it, and allocates memory only for what was
+    /// decompressed.
     package static func decompress(_ input: [UInt8], maximumSize: Int) throws(Failure) -> [UInt8] {
         let decompressor = try Decompressor()
         var output: [UInt8] = []
@@ -45,8 +39,7 @@ package enum ZlibStream {
         }
     }
 
-    /// Compresses data as one zlib stream, as small as zlib can, with the same result for the same
-    /// data; the only failure is ``Failure/unavailable``.
+    /// Compresses data as small as zlib can, with the same result for the same data.
     package static func compress(_ input: [UInt8]) throws(Failure) -> [UInt8] {
         var output = [UInt8](repeating: 0, count: czlib_compressed_bound(input.count))
         let count = unsafe input.withUnsafeBufferPointer { input in
@@ -67,7 +60,6 @@ package enum ZlibStream {
     }
 }
 
-/// The owner of a decompression's state.
 @safe private final class Decompressor {
     private let pointer: OpaquePointer
 

@@ -2,9 +2,7 @@ internal import CSocket
 import Glibc
 import Synchronization
 
-/// Waits for socket events and for signals from other threads.
-///
-/// Any thread may use the poller. Its two descriptors are closed when it's deallocated.
+/// Waits for socket events and for signals from other threads, for any thread.
 package final class EventPoller: Sendable {
     private let queue: Int32
     private let signalCounter: Int32
@@ -23,12 +21,10 @@ package final class EventPoller: Sendable {
         Glibc.close(queue)
     }
 
-    /// Wakes the current or next ``wait(milliseconds:_:)``, from any thread.
     package func signal() {
         _ = eventfd_write(signalCounter, 1)
     }
 
-    /// A set of epoll conditions: either the ones to watch for or the ones that occurred.
     package struct Condition: OptionSet, Sendable {
         package let rawValue: UInt32
 
@@ -40,18 +36,13 @@ package final class EventPoller: Sendable {
         package static var writable: Self { Self(rawValue: EPOLLOUT.rawValue) }
         /// The peer has finished sending.
         package static var hangUp: Self { Self(rawValue: EPOLLRDHUP.rawValue) }
-        /// The connection is broken in both directions.
-        ///
-        /// Every watched socket reports this condition.
+        /// The connection is broken in both directions, which every watched socket reports.
         package static var broken: Self { Self(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue) }
     }
 
-    /// Sets the conditions that a socket is watched for; empty conditions stop watching it.
+    /// Sets the conditions to watch for, and returns `false` if the system is out of memory.
     ///
-    /// Returns `false` if the system is out of memory.
-    ///
-    /// Events are level-triggered: the poller reports an event until its cause is gone. They
-    /// include the number of the user, which tells apart several users of the poller.
+    /// Events are level-triggered: the poller reports an event until its cause is gone.
     @discardableResult
     package func watch(_ socket: Int32, of user: UInt32 = 0, for conditions: Condition) -> Bool {
         guard !conditions.isEmpty else { return set(EPOLL_CTL_DEL, socket, 0) }
@@ -59,17 +50,13 @@ package final class EventPoller: Sendable {
             || set(EPOLL_CTL_ADD, socket, conditions.rawValue, user)
     }
 
-    /// An event on a socket.
     package struct Event {
         package var socket: Int32
         package var user: UInt32
         package var conditions: Condition
     }
 
-    /// Waits for events, at most for a time unless it's negative, and replaces the ones in
-    /// `events`.
-    ///
-    /// Reports all pending events at once, so a socket that isn't in the result had no event.
+    /// Replaces `events` with all pending ones, waiting for at most a time unless it's negative.
     package func wait(milliseconds: Int32, _ events: inout [Event]) {
         events.removeAll(keepingCapacity: true)
         var capacity = 128
@@ -80,7 +67,6 @@ package final class EventPoller: Sendable {
         }
     }
 
-    /// Collects events and returns whether they filled the buffer.
     private func collect(_ capacity: Int, milliseconds: Int32, _ events: inout [Event]) -> Bool {
         unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { buffer in
             guard let first = buffer.baseAddress else { return false }
@@ -116,15 +102,12 @@ package final class EventPoller: Sendable {
     }
 }
 
-/// A queue that carries messages from any thread to the thread of an event loop.
-///
-/// Posting signals the poller only while the loop sleeps, so a burst costs one wake-up.
+/// A queue from any thread to the thread of an event loop, which is signaled only while it sleeps.
 package final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
         var isSleeping = false
         var isClosed = false
-        /// The poller that the loop sleeps in, or `nil` while no loop is running.
         var poller: EventPoller?
     }
 
@@ -132,7 +115,6 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     package init() {}
 
-    /// Sets the poller that the loop sleeps in, before the loop's thread starts.
     package func attach(_ poller: EventPoller?) {
         state.withLock { $0.poller = poller }
     }
@@ -150,9 +132,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         return isOpen
     }
 
-    /// Takes the pending messages, for the loop.
-    ///
-    /// It releases the previous elements of the array, and reuses their storage for later messages.
+    /// Takes the pending messages; it releases the array's elements, and reuses their storage.
     package func collect(_ messages: inout [Message]) {
         // Done without the lock, because it releases what the messages hold.
         messages.removeAll(keepingCapacity: messages.count <= 1_024)
@@ -170,7 +150,6 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the mailbox discards messages.
     package var isClosed: Bool { state.withLock(\.isClosed) }
 
     /// Closes the mailbox if it's empty, and returns whether it did.

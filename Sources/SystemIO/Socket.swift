@@ -3,7 +3,6 @@ import Glibc
 
 /// A nonblocking TCP socket that never raises SIGPIPE and closes its descriptor when destroyed.
 package struct Socket: ~Copyable {
-    /// The result of a read or write.
     package enum Outcome {
         case transferred(Int)
         case wouldBlock
@@ -11,7 +10,6 @@ package struct Socket: ~Copyable {
         case failed
     }
 
-    /// The descriptor's number, for use with a poller.
     package let number: Int32
 
     private init(takingOwnershipOf number: Int32) {
@@ -22,7 +20,6 @@ package struct Socket: ~Copyable {
         _ = close(number)
     }
 
-    /// Creates a socket that listens on 127.0.0.1, on a port that the kernel chooses by default.
     package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemFailure("socket") }
@@ -41,7 +38,6 @@ package struct Socket: ~Copyable {
         return socket
     }
 
-    /// Returns the port that the socket listens on.
     package func port() throws(SystemFailure) -> UInt16 {
         guard let port = Self.localPort(of: number) else { throw SystemFailure("getsockname") }
         return port
@@ -60,7 +56,6 @@ package struct Socket: ~Copyable {
         return UInt16(bigEndian: address.sin6_port)
     }
 
-    /// Accepts a connection, or returns `nil` if none is pending.
     package func accept() throws(SystemFailure) -> Socket? {
         while true {
             let flags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
@@ -99,7 +94,6 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// Tells the peer that no more data follows.
     package func finishSending() {
         _ = shutdown(number, Int32(SHUT_WR))
     }
@@ -117,14 +111,10 @@ package struct Socket: ~Copyable {
     }
 }
 
-/// A failed system call.
 package struct SystemFailure: Error, CustomStringConvertible {
-    /// The name of the function.
     package let call: String
-    /// The value of `errno`.
     package let number: Int32
 
-    /// Creates a failure of a function, by default with the current value of `errno`.
     package init(_ call: String, number: Int32 = errno) {
         self.call = call
         self.number = number

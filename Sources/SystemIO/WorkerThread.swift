@@ -2,7 +2,6 @@ internal import CSocket
 import Glibc
 import Synchronization
 
-/// A thread that can be joined.
 package final class WorkerThread: Sendable {
     private final class Start {
         private let name: String
@@ -23,12 +22,10 @@ package final class WorkerThread: Sendable {
         }
     }
 
-    /// The thread, until it's joined or detached.
     private let thread: Mutex<pthread_t?>
 
-    /// Starts a thread with a name of at most 15 bytes, which tools such as `top` show.
-    ///
-    /// `atEnd` runs on the thread after `body` and its captures are released.
+    /// Starts a thread with a name of at most 15 bytes; `atEnd` runs after `body` and its captures
+    /// are released.
     package init(
         named name: String,
         body: sending @escaping () -> Void,
@@ -59,12 +56,10 @@ package final class WorkerThread: Sendable {
         detach()
     }
 
-    /// Lets the system release the thread at its end, without a ``join()``.
     package func detach() {
         if let identifier = take() { pthread_detach(identifier) }
     }
 
-    /// Waits for the thread to end, unless another caller already has.
     package func join() {
         if let identifier = take() { pthread_join(identifier, nil) }
     }

@@ -79,7 +79,6 @@ struct ReportsService: Sendable {
         )
     }
 
-    /// Returns a report, or `nil` if it doesn't exist.
     func report(_ id: Int) async throws -> Report? {
         do {
             return try await client.fetch(ReportEndpoint(baseURL: api, id: id)) as Report

@@ -4,10 +4,8 @@ import Foundation
 /// A single-page example with the servers that it needs.
 protocol Example: SendableMetatype {
     static var name: String { get }
-    /// The description in the list of examples.
     static var summary: String { get }
 
-    /// Runs the example, and throws an error if anything unexpected happens.
     static func run() async throws
 }
 
@@ -44,13 +42,11 @@ struct Main {
     }
 }
 
-/// An unexpected outcome.
 struct Surprise: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 
-    /// Throws an error unless a condition holds.
     static func unless(_ condition: Bool, _ description: String) throws {
         if !condition { throw Surprise(description) }
     }

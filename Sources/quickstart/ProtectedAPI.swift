@@ -73,9 +73,7 @@ struct ProtectedAPI: Example {
     }
 }
 
-/// Access control for an API that uses access tokens.
 struct TokenGate: Sendable {
-    /// Caches the issuer's keys, and fetches new ones when they change.
     private let verifier: AccessTokenVerifier
 
     init(keys: URL, issuer: String, audience: String) {

@@ -56,7 +56,6 @@ struct RemoteSigner: Example {
     }
 }
 
-/// A key that this process can use but not read.
 struct ManagedKey: RemoteSigningService {
     let client: NetworkClient
     let url: URL

@@ -45,8 +45,6 @@ extension MockAuthorizationServer {
     }
 }
 
-/// The issuers whose assertions are grants, and the test's own grants
-/// ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
 final class AssertionHandler: Sendable {
     typealias Extension = @Sendable ([String: String]) throws -> MockAuthorizationServer.ExtensionAnswer
 
@@ -79,7 +77,6 @@ final class AssertionHandler: Sendable {
 
     func answer(to type: String) -> Extension? { state.withLock { $0.extensions[type] } }
 
-    /// Returns the subject that a JWT assertion authorizes the client to act for.
     func subject(ofJWT assertion: String) throws(TokenEndpointError) -> String {
         let token: VerifiedToken
         do {
@@ -109,7 +106,6 @@ final class AssertionHandler: Sendable {
         return subject
     }
 
-    /// Returns the subject that a SAML assertion authorizes the client to act for.
     func subject(ofSAML text: String) throws(TokenEndpointError) -> String {
         guard let octets = try? Base64URL.decode(text), let subject = state.withLock({ $0.samlSubjects[octets] }) else {
             throw .invalidGrant("the assertion isn't accepted")

@@ -82,13 +82,12 @@ extension MockAuthorizationServer.Fault {
     }
 }
 
-/// The authorization endpoint, which asks users for their decision and stores the codes
-/// ([RFC 6749 §4.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1)).
+/// The authorization endpoint and its codes ([RFC 6749
+/// §4.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1)).
 final class AuthorizationHandler: Sendable {
     typealias Decision = MockAuthorizationServer.Decision
     typealias Prompt = MockAuthorizationServer.Prompt
 
-    /// The authorization that a code represents.
     struct Issued: Sendable {
         var authorization: Authorization
         let redirectURI: String
@@ -121,8 +120,6 @@ final class AuthorizationHandler: Sendable {
 
     // MARK: Authorization endpoint
 
-    /// Responds to a request from a user's browser with a redirect, or with an error page if
-    /// there's no valid redirect URI.
     func response(
         to parameters: [(name: String, value: String)],
         resolvedBy handler: AuthorizationRequestHandler
@@ -218,10 +215,8 @@ final class AuthorizationHandler: Sendable {
 
     // MARK: Token endpoint
 
-    /// Redeems a code, once
-    /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
-    ///
-    /// Using a code again means that it has leaked, so all tokens issued for it are revoked.
+    /// Redeems a code ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)); a
+    /// second use means that it has leaked, so all its tokens are revoked.
     func redeem(
         _ form: RequestParameters,
         clientID: String,
@@ -267,16 +262,13 @@ final class AuthorizationHandler: Sendable {
     }
 }
 
-/// The parameters of an authorization request, or of a token request.
 struct RequestParameters: Sendable {
     /// The parameters that may be repeated
     /// ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2),
     /// [RFC 8693 §2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.1)).
     static let repeatable: Set = ["resource", "audience"]
 
-    /// The first value of each name.
     let fields: [String: String]
-    /// A Boolean value that indicates whether another parameter is repeated.
     let hasRepetition: Bool
     private let pairs: [(name: String, value: String)]
 
@@ -287,8 +279,7 @@ struct RequestParameters: Sendable {
         hasRepetition = Set(single).count < single.count
     }
 
-    /// Reads the parameters of a form, most of which must not be repeated
-    /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
+    /// Reads a form ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
     init(form request: LoopbackRequest) throws(TokenEndpointError) {
         let type = request.headers["Content-Type"]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
         guard type?.lowercased() == FormURLEncoded.contentType else {
@@ -300,7 +291,6 @@ struct RequestParameters: Sendable {
         }
     }
 
-    /// Returns a parameter; an empty value counts as missing.
     subscript(name: String) -> String? { fields[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     func required(_ name: String) throws(TokenEndpointError) -> String {
@@ -332,7 +322,6 @@ extension MockAuthorizationServer.Client {
 }
 
 extension MockAuthorizationServer.Configuration {
-    /// Returns the authorization that a client requests, if it's allowed.
     func authorization(
         _ client: MockAuthorizationServer.Client,
         _ request: RequestParameters

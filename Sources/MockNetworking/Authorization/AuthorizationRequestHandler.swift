@@ -23,7 +23,6 @@ final class AuthorizationRequestHandler: Sendable {
 
     private var time: TimeSource { clients.configuration.serverTime }
 
-    /// Stores the request of an authenticated client, and returns its URI.
     func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
         guard parameters["request_uri"] == nil else {
             throw TokenEndpointError(code: "invalid_request", description: "a pushed request can't be pushed again")
@@ -38,7 +37,6 @@ final class AuthorizationRequestHandler: Sendable {
         return uri
     }
 
-    /// Returns the parameters of a pushed request, which remains usable.
     func pushedParameters(_ uri: String) -> [String: String]? {
         pushed.withLock { $0[uri]?.parameters.fields }
     }
@@ -56,8 +54,7 @@ final class AuthorizationRequestHandler: Sendable {
         return found.parameters
     }
 
-    /// Returns the parameters in a signed request, which replace all others, or those of an
-    /// unsigned request.
+    /// Returns the parameters in a signed request, which replace all others.
     private func unsigned(_ sent: RequestParameters, clientID: String) throws(TokenEndpointError) -> RequestParameters {
         guard let text = sent["request"] else { return sent }
         guard let key = clients.key(of: clientID) else {
@@ -99,7 +96,6 @@ final class AuthorizationRequestHandler: Sendable {
 }
 
 extension AuthorizationRequestHandler {
-    /// Returns the decrypter of an encrypted request, or `nil` if the request isn't encrypted.
     private func decrypter(of text: String, from clientID: String) throws(TokenError) -> JWEDecrypter? {
         guard let header = try? UnverifiedJWE(compact: text).unverifiedProtectedHeader,
             let algorithm = header["alg"]?.string.flatMap(JWEAlgorithm.init(rawValue:)),
@@ -119,7 +115,6 @@ extension AuthorizationRequestHandler {
 }
 
 extension JSONValue {
-    /// The JSON text of an object or a list.
     fileprivate var text: String? {
         guard object != nil || array != nil else { return nil }
         let wrapped = (["": self] as JSONObject).serialized()

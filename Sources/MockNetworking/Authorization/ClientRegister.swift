@@ -5,7 +5,6 @@ import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
-/// The clients of a server, and their authentication.
 final class ClientRegister: Sendable {
     typealias Client = MockAuthorizationServer.Client
 
@@ -32,7 +31,6 @@ final class ClientRegister: Sendable {
         state.withLock { $0.clients[id] = nil }
     }
 
-    /// Returns the key that a client signs with, or `nil` without one.
     func key(of id: String) -> VerificationKey? {
         let client = client(id)
         guard case .key(let key)? = client?.credential else { return client?.metadata.keys.first }
@@ -47,7 +45,6 @@ final class ClientRegister: Sendable {
 
     var all: [Client] { state.withLock { Array($0.clients.values) } }
 
-    /// Returns whether a request identifies its client.
     func isAttempted(_ request: LoopbackRequest, _ form: RequestParameters) -> Bool {
         request.headers["Authorization"] != nil
             || ["client_id", "client_assertion", "client_secret"].contains { form[$0] != nil }
@@ -96,8 +93,6 @@ final class ClientRegister: Sendable {
         return client
     }
 
-    /// Authenticates a client that names itself, with a secret, its connection's certificate or no
-    /// proof.
     private func authenticate(
         named id: String?,
         secret: String?,
@@ -160,7 +155,6 @@ final class ClientRegister: Sendable {
     /// The issuer and the token endpoint, the audiences that servers before RFC 10070 accept.
     var audiences: [String] { [metadata.issuer, metadata.tokenEndpoint.absoluteString] }
 
-    /// A Boolean value that indicates whether the token endpoint is a valid audience.
     private var acceptsTokenEndpoint: Bool {
         configuration.dialect == .govUKOneLogin || configuration.assertionAudience == .issuerOrTokenEndpoint
     }
@@ -197,12 +191,10 @@ final class ClientRegister: Sendable {
 }
 
 extension LoopbackRequest {
-    /// The certificate that the client presented.
     var clientCertificate: Certificate? { clientCertificateDER.flatMap { try? Certificate(der: [UInt8]($0)) } }
 }
 
 extension MockAuthorizationServer.Client {
-    /// Returns the requested scope, if the client may request it.
     func grantedScope(_ requested: String?) throws(TokenEndpointError) -> String {
         let names = (requested ?? "").split(separator: " ").map(String.init)
         if let scopes, !scopes.isSuperset(of: names) {
@@ -211,7 +203,6 @@ extension MockAuthorizationServer.Client {
         return names.joined(separator: " ")
     }
 
-    /// A Boolean value that indicates whether the client can't authenticate.
     var isPublic: Bool {
         if case .nothing = credential { return true }
         return false
@@ -219,7 +210,6 @@ extension MockAuthorizationServer.Client {
 }
 
 extension String {
-    /// Returns the credentials of an `Authorization` header field, if it has the given scheme.
     func value(ofScheme scheme: String) -> String? {
         let parts = split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].equalsIgnoringASCIICase(scheme) else { return nil }
@@ -371,10 +361,8 @@ final class RegistrationHandler: Sendable {
 }
 
 extension MockAuthorizationServer.Client {
-    /// Creates the client that a document describes.
-    ///
-    /// - Throws: ``MockError`` with the code `cannotStart` if the client authenticates, but its
-    ///   keys aren't in the document.
+    /// - Throws: ``MockError`` with the code `cannotStart` if the client authenticates without keys
+    ///   in the document.
     init(_ document: ClientIDMetadataDocument) throws(MockError) {
         let metadata = document.metadata
         let isPublic = metadata.tokenEndpointAuthenticationMethod == "none"

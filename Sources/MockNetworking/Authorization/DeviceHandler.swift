@@ -93,15 +93,12 @@ final class DeviceHandler: Sendable {
         self.configuration = configuration
     }
 
-    /// The place and the credential of a notification.
     struct Notification {
         let url: URL
         let token: String
     }
 
-    /// Starts a backchannel authentication, whose user code is the user
-    /// ([OpenID Connect CIBA Core 1.0
-    /// §7.3](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#successful_authentication_request_acknowdlegment)).
+    /// Starts a backchannel authentication, whose user code is the user.
     func begin(_ authorization: Authorization, for user: String, notification: Notification?) -> LoopbackResponse {
         let now = configuration.time.now()
         let id = add(authorization, userCode: user, next: now, notification)
@@ -124,7 +121,6 @@ final class DeviceHandler: Sendable {
 
     private var interval: Duration { configuration.deviceInterval ?? .seconds(5) }
 
-    /// Adds a request, and returns its code.
     private func add(
         _ authorization: Authorization,
         userCode: String,
@@ -151,9 +147,7 @@ final class DeviceHandler: Sendable {
         return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
     }
 
-    /// Records the decision of a user, or a denial without a user.
-    ///
-    /// - Returns: The decided request and its notification, or `nil` if none is waiting.
+    /// Returns the decided request, or `nil` if none is waiting; a denial has no subject.
     func decision(_ userCode: String, subject: String?) -> (id: String, notification: Notification?)? {
         let now = configuration.time.now()
         return devices.withLock { devices in

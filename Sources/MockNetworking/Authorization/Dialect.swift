@@ -74,13 +74,10 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer.Dialect {
-    /// The tenant of the dialect of Entra.
     static let entraTenant = "8eaef023-2b34-4da1-9baa-8bc8c9d6a490"
 
-    /// A Boolean value that indicates whether the dialect is that of a product.
     var isOfVendor: Bool { self != .standard && self != .govUKOneLogin }
 
-    /// The path of the issuer.
     var issuerPath: String {
         switch self {
         case .keycloak: "/realms/mock"
@@ -99,7 +96,6 @@ extension MockAuthorizationServer.Dialect {
         }
     }
 
-    /// A Boolean value that indicates whether a replaced refresh token stays valid.
     var keepsReplacedRefreshTokens: Bool { self == .keycloak || self == .entra }
 
     var supportsDPoP: Bool {
@@ -109,7 +105,6 @@ extension MockAuthorizationServer.Dialect {
         }
     }
 
-    /// Returns a Boolean value that indicates whether a grant type is supported.
     func supports(_ grant: GrantType) -> Bool {
         switch self {
         case .google, .gitHub: grant != .clientCredentials
@@ -118,9 +113,7 @@ extension MockAuthorizationServer.Dialect {
     }
 }
 
-/// The tokens, responses and errors of a dialect.
 extension MockAuthorizationServer.Dialect {
-    /// Returns the resources that a client requests.
     func resources(of request: RequestParameters) -> [String] {
         switch self {
         case .auth0: request.values("audience")
@@ -129,7 +122,6 @@ extension MockAuthorizationServer.Dialect {
         }
     }
 
-    /// Checks the scope that a client requests.
     func check(scope: String, of grant: GrantType?) throws(TokenEndpointError) {
         guard self == .okta || self == .entra, grant == .clientCredentials, scope.isEmpty else { return }
         throw TokenEndpointError(
@@ -138,7 +130,6 @@ extension MockAuthorizationServer.Dialect {
         )
     }
 
-    /// Returns the prefix of an opaque access token, or `nil` for a JWT.
     func opaquePrefix(_ authorization: Authorization) -> String? {
         switch self {
         case .google: "ya29."
@@ -157,7 +148,6 @@ extension MockAuthorizationServer.Dialect {
         }
     }
 
-    /// Changes the claims of a token from those of RFC 9068.
     func adapt(_ claims: inout JSONObject, of authorization: Authorization, audiences: [String]) {
         let names = authorization.scope.split(separator: " ").map(String.init)
         let isOfClient = authorization.subject == authorization.clientID
@@ -221,7 +211,6 @@ extension MockAuthorizationServer.Dialect {
 
     // MARK: Responses
 
-    /// Changes the body of a response with tokens.
     func adapt(tokens body: inout JSONObject) {
         switch self {
         case .standard, .govUKOneLogin, .auth0, .okta, .google: break
@@ -237,7 +226,6 @@ extension MockAuthorizationServer.Dialect {
         }
     }
 
-    /// Returns the error of a request with a grant as the dialect has it.
     func adapted(_ error: TokenEndpointError, of grant: GrantType?) -> TokenEndpointError {
         var error = error
         switch (self, error.code) {
@@ -269,7 +257,6 @@ extension MockAuthorizationServer.Dialect {
         return error
     }
 
-    /// Returns a response in the format that the request accepts.
     func formatted(_ response: LoopbackResponse, for request: LoopbackRequest) -> LoopbackResponse {
         guard self == .gitHub, request.headers["Accept"]?.contains("application/json") != true,
             case .data(let body) = response.content, let object = try? JSONObject(parsing: body)

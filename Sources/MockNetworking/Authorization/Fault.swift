@@ -7,13 +7,9 @@ extension MockAuthorizationServer {
     /// A fault in the response to one request.
     public struct Fault: Sendable {
         enum Kind: Sendable {
-            /// The server doesn't process the request.
             case instead(LoopbackResponse)
-            /// The server processes the request, and changes its response.
             case changed(@Sendable (LoopbackResponse) -> LoopbackResponse)
-            /// The server processes the request, and signs the JWT in its response again.
             case signed(IDTokenFault)
-            /// The server processes the request, and encrypts the JWT in its response wrongly.
             case encrypted(EncryptionFault)
         }
 
@@ -87,7 +83,6 @@ extension MockAuthorizationServer {
         /// successor lost.
         package static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
 
-        /// A response that's cut in the middle of its body, after processing the request.
         package static let cutAnswer = Self(kind: .changed { $0.cut(.afterBody(octets: 10)) })
 
         /// Delays the response.
@@ -112,7 +107,6 @@ extension MockAuthorizationServer {
             )
         }
 
-        /// A missing lifetime.
         package static let noLifetime = Self.members(["expires_in": nil])
 
         /// Signs the JWT in the response incorrectly: an ID token, which is issued with a valid
@@ -139,7 +133,6 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer {
-    /// A fault of an ID token, or of a signed authorization response.
     package struct IDTokenFault: Sendable {
         enum Signature: Sendable {
             case good, missing, foreign, unknownKey, withoutKeyID, withoutAlgorithm
@@ -148,7 +141,6 @@ extension MockAuthorizationServer {
 
         var signature = Signature.good
         var changes: [String: JSONValue?] = [:]
-        /// The time since the token was issued.
         var age: Duration = .zero
 
         /// A missing signature: `alg` is `none`.
@@ -157,19 +149,13 @@ extension MockAuthorizationServer {
         package static let mixedUpKeys = Self(signature: .foreign)
         /// The signature of a key that the server doesn't publish.
         package static let unknownKey = Self(signature: .unknownKey)
-        /// A missing key ID.
         package static let withoutKeyID = Self(signature: .withoutKeyID)
         /// An `alg` of `null` in the header.
         package static let withoutAlgorithm = Self(signature: .withoutAlgorithm)
-        /// Another request's nonce.
         package static let wrongNonce = Self.claims(["nonce": "another-nonce"])
-        /// Another issuer.
         package static let wrongIssuer = Self.claims(["iss": "https://evil.example"])
-        /// Another client as the audience.
         package static let wrongAudience = Self.claims(["aud": "another-client"])
-        /// Another access token's hash.
         package static let wrongAccessTokenHash = Self.claims(["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
-        /// Another code's hash.
         package static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
 
         /// Signs the token with another signer and its key ID, such as a client's secret.
@@ -184,7 +170,6 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer.IDTokenFault {
-    /// Returns a token with the fault, made from the claims of a valid one and the server's signer.
     func token(of claims: JSONObject, type: JSONValue? = nil, signedBy service: SigningKey) throws -> String {
         var claims = claims
         for name in ["iat", "auth_time"] {
@@ -209,7 +194,6 @@ extension MockAuthorizationServer.IDTokenFault {
     }
 }
 
-/// A signer that omits the key ID of another signer.
 private struct NamelessSigner: SigningService {
     let service: SigningKey
     let keyID: String? = nil
@@ -252,8 +236,6 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer.EncryptionFault {
-    /// Returns a signed token with the fault; the recipient is `nil` if the client registered no
-    /// encryption.
     func token(of token: String, for recipient: MessageRecipient?) throws -> String {
         let recipient = try recipient ?? .stranger()
         switch self {

@@ -172,20 +172,17 @@ extension MockAuthorizationServer {
     }
 }
 
-/// The identity that a platform gives the workload of a client.
 struct FederatedIdentity: Sendable {
     let issuer: String?
     let subject: String
     let key: VerificationKey
 
-    /// Returns a Boolean value that indicates whether unverified claims name the identity.
     func isNamed(in claims: JSONObject) -> Bool {
         claims["iss"]?.string == issuer && claims["sub"]?.string == subject
     }
 
     var isSPIFFE: Bool { (try? SPIFFEID(subject)) != nil }
 
-    /// Verifies a token of the platform.
     func verify(_ token: String, audience: AudienceRule, at date: Date) throws(TokenError) {
         var policy = ValidationPolicy(
             issuer: issuer.map { .exactly($0) } ?? .absent,
@@ -199,13 +196,9 @@ struct FederatedIdentity: Sendable {
 }
 
 extension ClientRegister {
-    /// Returns the client to whose workload a platform has issued a token, or `nil` if the token
-    /// names no client's workload.
-    ///
-    /// The default audience is the issuer or the token endpoint, as for a grant
-    /// ([RFC 10070 §5](https://www.rfc-editor.org/rfc/rfc10070#section-5)).
-    ///
-    /// - Throws: ``TokenEndpointError`` with the code, if the token isn't valid.
+    /// Returns the client to whose workload a platform has issued a token, by default for the
+    /// issuer or the token endpoint ([RFC 10070
+    /// §5](https://www.rfc-editor.org/rfc/rfc10070#section-5)), or `nil` if the token names none.
     func client(
         federatedBy token: String,
         audience: AudienceRule? = nil,

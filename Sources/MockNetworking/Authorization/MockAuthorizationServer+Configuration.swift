@@ -128,7 +128,6 @@ extension MockAuthorizationServer {
 }
 
 extension MockAuthorizationServer.Configuration {
-    /// The time source with the server's clock offset.
     var serverTime: TimeSource {
         TimeSource(
             now: time.now,

@@ -50,12 +50,8 @@ extension MockAuthorizationServer {
         return try tokens.issueAccessToken(authorization, changing: changes).token
     }
 
-    /// Issues an ID token ([OpenID Connect Core 1.0
-    /// §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
-    ///
-    /// It's signed with ``Configuration/signingAlgorithm`` and the last key of ``keys``. The hashes
-    /// are of the access token, the code and the state that it's issued with. A claim of `nil`
-    /// removes a claim.
+    /// Issues an ID token with ``Configuration/signingAlgorithm`` and the last of ``keys``; `nil`
+    /// removes a claim, and the hashes are of the access token, the code and the state.
     package func issueIDToken(
         clientID: String,
         subject: String,
@@ -86,14 +82,12 @@ extension MockAuthorizationServer {
         public var claims: [String: JSONObject] = [:]
         /// A `sub` that replaces the user's in all responses, which a client must reject.
         package var substitute: String?
-        /// A Boolean value that indicates whether responses are signed.
         package var areSigned = false
 
         /// Creates users without additional claims.
         public init() {}
     }
 
-    /// Returns the claims of the user that a token belongs to.
     func userInfoResponse(to request: LoopbackRequest) throws -> LoopbackResponse {
         let field = request.headers["Authorization"] ?? ""
         let token = field.value(ofScheme: "Bearer") ?? field.value(ofScheme: "DPoP") ?? ""
@@ -145,11 +139,9 @@ extension MockAuthorizationServer {
         return try signing.token(content, header: ["typ": "logout+jwt"])
     }
 
-    /// Ends the user's session, and redirects the browser to a registered URI ([OpenID Connect
-    /// RP-Initiated Logout 1.0
-    /// §3](https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RedirectionAfterLogout)).
-    ///
-    /// The server doesn't have sessions, so it only checks the request.
+    /// Redirects the browser to a registered URI ([OpenID Connect RP-Initiated Logout 1.0
+    /// §3](https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RedirectionAfterLogout));
+    /// the server has no sessions to end.
     func logoutResponse(to items: [URLQueryItem]) -> LoopbackResponse {
         let fields = RequestParameters(items.map { ($0.name, $0.value ?? "") })
         guard !fields.hasRepetition else { return .text("a parameter is repeated", status: 400) }
@@ -169,7 +161,6 @@ extension MockAuthorizationServer {
         return .status(303, headers: ["Location": uri + (state.map { separator + $0 } ?? "")])
     }
 
-    /// Returns the client for which the server issued an ID token, also if the token has expired.
     private func hintedClient(_ hint: String) -> String? {
         var policy = ValidationPolicy(issuer: .exactly(metadata.issuer), audience: .skipAudienceCheck)
         policy.currentDate = { [time] in time.date() }

@@ -44,9 +44,7 @@ public final class MockAuthorizationServer: Sendable {
     public let metadata: AuthorizationServer
 
     let endpoints: TokenEndpointResponder
-    /// The server on the second port, for clients with a certificate.
     private let mutualTLSServer: LoopbackServer?
-    /// The faults of the next requests to each endpoint.
     private let faults = Dictionary(
         uniqueKeysWithValues: Endpoint.allCases.map { ($0, Script<Fault>([], repeatsLast: false)) }
     )
@@ -320,7 +318,6 @@ public final class MockAuthorizationServer: Sendable {
         }
     }
 
-    /// Adds a route for an endpoint that applies the next fault, if there is one.
     private func on(
         _ method: HTTPMethod,
         _ endpoint: Endpoint,
@@ -343,8 +340,6 @@ public final class MockAuthorizationServer: Sendable {
 }
 
 extension LoopbackResponse {
-    /// Returns the response with a `Date` header field of the server's time
-    /// ([RFC 9110 §6.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1)).
     fileprivate func dated(_ time: TimeSource) -> Self {
         guard headers["Date"] == nil else { return self }
         var response = self

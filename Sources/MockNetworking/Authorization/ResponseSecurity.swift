@@ -3,17 +3,13 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// The key and the content encryption for messages to a client.
 struct MessageRecipient {
     var key: EncryptionKey
     var encryption: JWEEncryption
 }
 
 extension MessageRecipient {
-    /// Returns the recipient of a kind of message, or `nil` if the client didn't register its
-    /// encryption.
-    ///
-    /// - Throws: `TokenError` if the registration isn't valid, or doesn't have the key.
+    /// Returns `nil` if the client didn't register encryption for a kind of message.
     init?(_ client: MockAuthorizationServer.Client, of message: SecuredMessage) throws {
         guard let policy = try client.metadata.decryptionPolicy(for: message),
             let algorithm = policy.algorithms.first, let encryption = policy.encryptions.first
@@ -28,12 +24,10 @@ extension MessageRecipient {
         }
     }
 
-    /// Returns a recipient with a new, unknown key.
     static func stranger() throws -> Self {
         Self(key: try DecryptionKey.generate(.ecdhESA256KW).encryptionKey, encryption: .a256GCM)
     }
 
-    /// Returns the recipient with a new key with the same ID.
     func withOtherKey(for algorithm: JWEAlgorithm) throws -> Self {
         let curve = key.jwk.curve.flatMap(KeyAgreementCurve.init(rawValue:)) ?? .p256
         let other = try DecryptionKey.generate(algorithm, on: curve, encryption: encryption)
@@ -49,7 +43,6 @@ extension MessageRecipient {
 }
 
 extension MockAuthorizationServer.Client {
-    /// The client's secret, if it authenticates with one that's sent.
     var secret: Secret? {
         switch credential {
         case .basic(let secret, _), .post(let secret): secret
@@ -58,13 +51,10 @@ extension MockAuthorizationServer.Client {
     }
 }
 
-/// The last step of a response: its JWT gets a fault, or is encrypted as the client registered.
 struct ResponseSecurity: Sendable {
     let clients: ClientRegister
     let signing: SigningState
 
-    /// Returns the response to send, with the faults of its JWT, if it has one.
-    ///
     /// - Throws: `TokenError` if the client registered something that the server can't do.
     func secured(
         _ response: LoopbackResponse,
@@ -86,8 +76,6 @@ struct ResponseSecurity: Sendable {
 }
 
 extension LoopbackResponse {
-    /// Returns the response with another JWT: the `id_token` in its body, the `response` in its
-    /// `Location`, or the body itself.
     fileprivate func replacingToken(_ replacement: (String, SecuredMessage) throws -> String) throws -> Self {
         if case .data(let body) = content {
             let message: SecuredMessage? =
@@ -111,7 +99,6 @@ extension LoopbackResponse {
         }
     }
 
-    /// Returns the response with changed parameters in its `Location`, if it has any.
     func changingRedirect(_ change: (inout [(name: String, value: String)]) throws -> Void) rethrows -> Self {
         guard let location = headers["Location"], let mark = location.firstIndex(of: "?"),
             let pairs = FormURLEncoded.decode(location[location.index(after: mark)...])

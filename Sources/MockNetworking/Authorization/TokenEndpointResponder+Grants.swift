@@ -132,7 +132,6 @@ extension TokenEndpointResponder {
         }
     }
 
-    /// Returns the authorization of a token to exchange.
     private func exchanged(_ form: RequestParameters, _ name: String) throws(TokenEndpointError) -> Authorization {
         let token = try form.required(name)
         let type = try form.required("\(name)_type")

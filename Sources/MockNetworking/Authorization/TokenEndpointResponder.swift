@@ -5,7 +5,6 @@ import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
-/// A supported grant type ([RFC 6749 §4](https://www.rfc-editor.org/rfc/rfc6749#section-4)).
 enum GrantType: String, CaseIterable {
     case clientCredentials = "client_credentials"
     case refreshToken = "refresh_token"
@@ -24,7 +23,6 @@ struct TokenEndpointError: Error {
     let description: String
     var status = 400
     var headers: HTTPHeaders = [:]
-    /// Additional members of the response.
     var members: JSONObject = [:]
 
     static func invalidGrant(_ description: String) -> Self {
@@ -38,7 +36,6 @@ struct TokenEndpointError: Error {
     }
 }
 
-/// The token, revocation and related endpoints.
 struct TokenEndpointResponder: Sendable {
     let clients: ClientRegister
     let tokens: TokenLedger
@@ -47,7 +44,6 @@ struct TokenEndpointResponder: Sendable {
     let devices: DeviceHandler
     let assertions: AssertionHandler
     let requests: AuthorizationRequestHandler
-    /// The token endpoint's URLs, including that for clients with a certificate.
     let urls: [String]
 
     var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
@@ -128,12 +124,9 @@ struct TokenEndpointResponder: Sendable {
         }
     }
 
-    /// Responds with a token's claims
-    /// ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)), or with a JWT if the
-    /// client accepts only that
-    /// ([RFC 9701 §4](https://www.rfc-editor.org/rfc/rfc9701#section-4)).
-    ///
-    /// Every registered client may introspect every token.
+    /// Responds with a token's claims ([RFC 7662
+    /// §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)), or with a JWT ([RFC 9701
+    /// §4](https://www.rfc-editor.org/rfc/rfc9701#section-4)), to every registered client.
     func introspectionResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
             let form = try RequestParameters(form: request)
@@ -169,7 +162,6 @@ struct TokenEndpointResponder: Sendable {
         }
     }
 
-    /// The key or certificate that an access token is bound to.
     struct Bond {
         let keyThumbprint: String?
         let certificateThumbprint: String?
@@ -214,9 +206,7 @@ struct TokenEndpointResponder: Sendable {
     }
 }
 
-/// A verifier of DPoP proofs that also issues their nonces.
 final class ProofHandler: Sendable {
-    /// The reason for rejecting a proof.
     enum Refusal: Error {
         case nonceNeeded(String)
         case rejected(String)
@@ -244,7 +234,6 @@ final class ProofHandler: Sendable {
         }
     }
 
-    /// Returns the current nonce, or `nil` if nonces aren't required.
     func nonce(of place: String) -> String? {
         guard requiresNonces else { return nil }
         return nonces.withLock { nonces in
@@ -255,7 +244,6 @@ final class ProofHandler: Sendable {
         }
     }
 
-    /// Verifies the proof of a request, and returns the thumbprint of its key.
     func check(
         _ request: LoopbackRequest,
         urls: [String],

@@ -4,41 +4,32 @@ import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
-/// The permissions that a token represents.
 struct Authorization: Sendable {
     let clientID: String
     let subject: String
     var scope: String
-    /// The chain of refresh tokens that the authorization belongs to, if any.
     var family: Int?
-    /// The thumbprint of the key that an access token is bound to.
     var keyThumbprint: String?
-    /// The thumbprint of the certificate that an access token is bound to.
     var certificateThumbprint: String?
     /// The resources of the tokens; empty for the server itself.
     var resources: [String] = []
-    /// The granted authorization details.
     var details: [JSONValue] = []
     /// The actors for the subject, outermost first.
     var actors: [String] = []
-    /// The roles of the client in the dialect of Entra.
     var roles: [String] = []
 
-    /// Returns the authorization with another subject.
     func of(_ subject: String) -> Self {
         var authorization = Self(clientID: clientID, subject: subject, scope: scope)
         (authorization.resources, authorization.details) = (resources, details)
         return authorization
     }
 
-    /// The claim with the key or certificate that tokens are bound to.
     var confirmation: JSONValue? {
         if let keyThumbprint { return ["jkt": .string(keyThumbprint)] }
         return certificateThumbprint.map { ["x5t#S256": .string($0)] }
     }
 }
 
-/// The tokens that a server has issued.
 final class TokenLedger: Sendable {
     private struct Issued {
         let authorization: Authorization
@@ -47,7 +38,6 @@ final class TokenLedger: Sendable {
 
     private struct Refresh {
         let authorization: Authorization
-        /// The time of the first use, and the successor.
         var used: (at: ContinuousClock.Instant, successor: String)?
     }
 
@@ -72,7 +62,6 @@ final class TokenLedger: Sendable {
 
     var issuedCount: Int { state.withLock { $0.issuedCount } }
 
-    /// The number of times that a replaced refresh token was used again.
     var reuseCount: Int { state.withLock { $0.reuseCount } }
 
     // MARK: Access tokens
@@ -128,7 +117,6 @@ final class TokenLedger: Sendable {
         }
     }
 
-    /// Returns the introspection claims of an active token, or `nil` for any other.
     func introspection(of token: String) -> JSONObject? {
         let now = configuration.time.now()
         let seconds = configuration.serverTime.date().timeIntervalSince1970
@@ -189,7 +177,6 @@ final class TokenLedger: Sendable {
 
     // MARK: Refresh tokens
 
-    /// Issues a refresh token that starts a chain.
     func beginFamily(_ authorization: Authorization) -> (refreshToken: String, family: Int) {
         state.withLock { state in
             state.familyCount += 1
@@ -199,18 +186,13 @@ final class TokenLedger: Sendable {
         }
     }
 
-    /// Revokes all tokens of a chain.
     func revokeFamily(_ family: Int) {
         state.withLock { Self.revokeFamily(family, in: &$0) }
     }
 
-    /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
-    ///
-    /// Using a replaced token means that it has leaked, so all tokens of its chain are revoked
-    /// ([RFC 9700 §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
-    ///
-    /// - Returns: The permissions of the new access token (all granted permissions or the requested
-    ///   part), and the successor of the refresh token.
+    /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6));
+    /// using a replaced one means that it has leaked, so its chain is revoked ([RFC 9700
+    /// §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
     func useRefreshToken(
         _ token: String,
         clientID: String,
@@ -251,7 +233,6 @@ final class TokenLedger: Sendable {
         }
     }
 
-    /// Revokes an access or refresh token, if it belongs to the client.
     func revoke(_ token: String, clientID: String) {
         state.withLock { state in
             if state.accessTokens[token]?.authorization.clientID == clientID { state.accessTokens[token] = nil }
@@ -274,7 +255,6 @@ final class TokenLedger: Sendable {
 }
 
 extension Authorization {
-    /// Returns the audience of a token: the requested resources, or the server itself.
     fileprivate func audience(_ issuer: String) -> JSONValue {
         switch resources.count {
         case 0: .string(issuer)
@@ -284,7 +264,6 @@ extension Authorization {
     }
 }
 
-/// The keys that a server signs with and publishes.
 final class SigningState: Sendable {
     private struct State {
         var service: SigningKey
@@ -303,10 +282,8 @@ final class SigningState: Sendable {
     /// The current signer; a single value, so that key and key ID always match.
     var service: SigningKey { state.withLock { $0.service } }
 
-    /// The currently published keys.
     var keys: JWKSet { JWKSet(keys: state.withLock { $0.published }) }
 
-    /// Replaces the signing key.
     func rotate(withdrawingOld: Bool) throws(TokenError) {
         let service = try Self.newService(algorithm)
         state.withLock { state in
@@ -315,12 +292,10 @@ final class SigningState: Sendable {
         }
     }
 
-    /// Signs a token with the current key.
     func token(_ claims: JSONObject, header: JSONObject = [:]) throws -> String {
         try JWTGenerator(header: header, payload: claims, signingService: service).token()
     }
 
-    /// Generates a key with the caller's key ID, or with its thumbprint as the key ID.
     static func newService(_ algorithm: JWSAlgorithm, keyID: String? = nil) throws(TokenError) -> SigningKey {
         let key = try SigningKey.generate(algorithm)
         return key.identified(by: keyID ?? key.verificationKey.thumbprint)
@@ -328,7 +303,6 @@ final class SigningState: Sendable {
 }
 
 extension SigningKey {
-    /// The public key as a JWK with the service's key ID.
     fileprivate var publishedKey: JWK {
         var jwk = verificationKey.jwk
         jwk.members["use"] = "sig"

@@ -71,9 +71,7 @@ public struct MockCertificate: Sendable {
         }
     }
 
-    /// Returns the private key in PEM, encrypted with a password (PKCS#8, PBES2).
-    ///
-    /// This takes a good part of a second, to slow down guessing.
+    /// Returns the private key in encrypted PKCS#8, which takes a good part of a second.
     ///
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` unless the password has 1 to
     ///   1024 bytes of UTF-8.

@@ -17,7 +17,6 @@ import OpenSSLCrypto
 public struct MockCertificateAuthority: Sendable {
     let certificate: Certificate
     private let authority: CertificateIssuingAuthority
-    /// The intermediate authorities' certificates, starting with this one's, without the root.
     private let intermediates: [Certificate]
     /// The pin of the authority's public key, in the format of ``MockCertificate/publicKeyPin``.
     public let publicKeyPin: String
@@ -61,9 +60,8 @@ public struct MockCertificateAuthority: Sendable {
     /// The authority's name, such as `CN=Mock CA`.
     public var subject: String { certificate.subject }
 
-    /// Creates an intermediate authority that this one certifies, with the same defaults as a root.
-    ///
-    /// Certificates that it issues include those of all authorities below the root.
+    /// Creates an authority that this one certifies, and whose certificates include those below the
+    /// root.
     ///
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a
     ///   certificate can't have.
@@ -179,7 +177,6 @@ public struct MockCertificateAuthority: Sendable {
 }
 
 extension MockError {
-    /// Runs a closure, and converts its OpenSSL errors.
     static func issuing<Result>(_ body: () throws(CryptoError) -> Result) throws -> Result {
         do throws(CryptoError) {
             return try body()

@@ -65,13 +65,10 @@ extension MockTransport {
     }
 }
 
-/// The expectations, the requests that met them and the remaining responses, kept behind a lock by
-/// the owner.
 struct ExpectationLedger: Sendable {
     private struct Entry {
         let expectation: RequestExpectation
         let answers: [MockTransport.Step]
-        /// The expected number of requests, or `nil` for any number.
         let count: Int?
         var arrivals = 0
     }
@@ -81,12 +78,9 @@ struct ExpectationLedger: Sendable {
         let request: HTTPRequest
     }
 
-    /// The response to a request.
     enum Answer {
         case step(MockTransport.Step)
-        /// No expectation matches; the transport's script may respond.
         case none
-        /// The request arrived too often.
         case tooOften(String)
     }
 
@@ -95,7 +89,6 @@ struct ExpectationLedger: Sendable {
     private var strays: [Stray] = []
     private var requestCount = 0
 
-    /// A Boolean value that indicates whether there are no expectations to compare requests with.
     var isEmpty: Bool { entries.isEmpty }
 
     mutating func add(_ expectation: RequestExpectation, count: Int?, answers: [MockTransport.Step]) {
@@ -105,8 +98,7 @@ struct ExpectationLedger: Sendable {
     /// The expectations so far, for comparing them with a request outside the lock.
     var expectations: [RequestExpectation] { entries.map(\.expectation) }
 
-    /// Returns the response to a request that matches the given expectations, preferring one that's
-    /// still unmet to one that allows any number.
+    /// Returns the response to a request that matches some expectations, preferring an unmet one.
     mutating func answer(_ matching: [Int]) -> Answer {
         requestCount += 1
         let open = matching.first { index in entries[index].count.map { entries[index].arrivals < $0 } ?? false }
@@ -123,7 +115,6 @@ struct ExpectationLedger: Sendable {
         return .step(answers.isEmpty ? .status(200) : answers[min(place, answers.count - 1)])
     }
 
-    /// Records the last request as unexpected, and describes its differences from the expectations.
     mutating func noteStray(_ request: HTTPRequest) -> String {
         strays.append(Stray(number: requestCount, request: request))
         return text(ofStray: strays[strays.count - 1])
@@ -150,7 +141,6 @@ extension ExpectationLedger {
         return found
     }
 
-    /// Describes the unexpected request that's closest to an expectation, and its differences.
     private func nearest(to expectation: RequestExpectation) -> String {
         let candidates = strays.map { ($0, expectation.differences(from: $0.request)) }
         guard let (stray, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
@@ -170,7 +160,6 @@ extension ExpectationLedger {
         return "\(name); the closest match is \(expectation):" + Self.list(differences)
     }
 
-    /// Describes the first request that arrived before one that was expected earlier.
     private var disorder: String? {
         let order = arrivals.filter { entries[$0.entry].count != nil }
         for (earlier, later) in zip(order, order.dropFirst()) where later.entry < earlier.entry {
@@ -205,6 +194,5 @@ extension [RequestDifference] {
 }
 
 extension HTTPRequest {
-    /// The method and the URL, without secrets.
     fileprivate var shownName: String { "\(method) \(Redaction.standard.redacted(url))" }
 }

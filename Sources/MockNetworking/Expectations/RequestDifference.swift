@@ -2,14 +2,10 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// A difference between a request and an expectation, described without secrets.
 struct RequestDifference {
-    /// The weight of the difference: another URL means another request, another body a mistake in
-    /// the same one.
     let distance: Int
     let text: String
 
-    /// Compares a request with a condition; returns `nil` if the request satisfies it.
     init?(_ condition: RequestExpectation.Condition, _ request: HTTPRequest) {
         switch condition {
         case .method(let method):
@@ -85,7 +81,6 @@ struct RequestDifference {
 }
 
 extension String {
-    /// The text in quotation marks, truncated and without control characters.
     var quoted: String {
         let limit = 120
         let visible = prefix(limit).map { $0.isNewline || $0 == "\t" ? " " : String($0) }.joined()
@@ -93,16 +88,12 @@ extension String {
     }
 }
 
-/// A comparison of a request's body with the expected one: by value for JSON and forms, otherwise
-/// byte by byte.
 struct BodyComparison {
     let expected: Data
     let actual: Data
-    /// The content types of the expected and of the actual body.
     let contentType: String?
     let actualContentType: String?
 
-    /// A description of the difference without secrets, or `nil` if the bodies match.
     var difference: String? {
         guard expected != actual else { return nil }
         switch kind {
@@ -129,7 +120,6 @@ struct BodyComparison {
 
     // MARK: JSON
 
-    /// Parses any JSON value; the parser only accepts objects, so the value is wrapped in one.
     private static func json(_ data: Data) -> JSONValue? {
         var limits = JSONLimits.document
         limits.size = 64 << 20
@@ -138,7 +128,6 @@ struct BodyComparison {
         return object["body"]
     }
 
-    /// Returns whether two values are equal, comparing numbers by value rather than by notation.
     private static func isSame(_ left: JSONValue, _ right: JSONValue) -> Bool {
         switch (left, right) {
         case (.number(let left), .number(let right)):

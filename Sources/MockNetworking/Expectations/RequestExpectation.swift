@@ -27,7 +27,6 @@ public struct RequestExpectation: Sendable {
         case closure(String, @Sendable (HTTPRequest) -> Bool)
     }
 
-    /// The request's name in messages, such as `GET https://api.example/users`.
     let name: String
     private(set) var conditions: [Condition]
 }
@@ -140,7 +139,6 @@ extension RequestExpectation {
 }
 
 extension RequestExpectation {
-    /// Returns the differences between a request and the expectation; empty if it matches.
     func differences(from request: HTTPRequest) -> [RequestDifference] {
         conditions.compactMap { RequestDifference($0, request) }
     }

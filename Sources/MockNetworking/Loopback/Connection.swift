@@ -3,20 +3,15 @@ import Networking
 import OpenSSLCrypto
 import SystemIO
 
-/// An accepted connection, with its unparsed input, its pending output and its state.
-///
-/// It belongs to the event loop's thread.
+/// An accepted connection, which belongs to the event loop's thread.
 final class Connection {
-    /// The next action that the connection requires from the event loop.
     enum Demand {
         case nothing
         /// More input is available, but it's another connection's turn.
         case turnLater
         case answer(RequestParser.Message)
         case report(RequestFault)
-        /// The client waits for permission to send a body, which the server denies.
         case refuse(Int)
-        /// The sending side is shut down, and the peer has some time to close its side.
         case linger
         case remove
     }
@@ -40,13 +35,11 @@ final class Connection {
     private(set) var hasHungUp = false
     /// The conditions that the poller currently watches.
     var watched: EventPoller.Condition = []
-    /// A Boolean value that indicates whether the server counts the connection as open.
     var isCountedOpen: Bool {
         get { record.isOpen }
         set { record.isOpen = newValue }
     }
     private var isBroken = false
-    /// The public record of the connection.
     private(set) var record: LoopbackServer.ConnectionRecord {
         didSet { hasNews = true }
     }
@@ -64,16 +57,13 @@ final class Connection {
         for waiter in flushWaiters { waiter.resume(throwing: MockError.connectionEnded) }
     }
 
-    /// The descriptor, for the poller.
     var descriptorNumber: Int32 { wire.number }
 
-    /// Records the poller's conditions.
     func note(_ conditions: EventPoller.Condition) {
         hasHungUp = hasHungUp || conditions.contains(.hangUp)
         isBroken = isBroken || conditions.contains(.broken)
     }
 
-    /// The conditions for the poller to watch after the connection was served.
     var interest: EventPoller.Condition {
         var interest: EventPoller.Condition = hasHungUp ? .broken : [.broken, .hangUp]
         if !output.isEmpty || !wire.isFlushed { interest.insert(.writable) }
@@ -84,23 +74,19 @@ final class Connection {
         return interest
     }
 
-    /// Returns the record if it has changed since the last call.
     func takeNews() -> LoopbackServer.ConnectionRecord? {
         defer { hasNews = false }
         return hasNews ? record : nil
     }
 
-    /// Starts the response to a request.
     func beginAnswer(_ id: ExchangeID) {
         state = .answering(id.number)
     }
 
-    /// Returns whether the connection is still responding to a request.
     func isAnswering(_ id: ExchangeID) -> Bool {
         if case .answering(let number) = state { number == id.number } else { false }
     }
 
-    /// Queues bytes of a response; the waiter resumes when the kernel has accepted them.
     func enqueue(_ bytes: Data, ending: ResponseEnding?, _ waiter: CheckedContinuation<Void, any Error>? = nil) {
         if !bytes.isEmpty { output.append(bytes) }
         if let waiter { flushWaiters.append(waiter) }
@@ -147,7 +133,6 @@ final class Connection {
         }
     }
 
-    /// Writes as much as the kernel accepts, or returns `false` if the connection is broken.
     private func flush() -> Bool {
         while let bytes = output.first {
             switch wire.send(bytes) {
@@ -168,7 +153,6 @@ final class Connection {
         return true
     }
 
-    /// Records the outcome of the handshake, once.
     private func noteHandshake() {
         guard wire.isSecure, record.tlsVersion == nil, record.handshakeFailure == nil else { return }
         if let session = wire.session { record.note(session) }
@@ -200,7 +184,6 @@ final class Connection {
         }
     }
 
-    /// Parses requests from the buffered input.
     private func understand() -> Demand? {
         do {
             while !input.isEmpty {
@@ -225,19 +208,15 @@ final class Connection {
     }
 }
 
-/// A nonblocking transport of a connection's bytes, plain or with TLS.
 final class Wire {
     /// The size of a TLS record; with a slow peer, larger parts would only wait in memory.
     private static let pieceSize = 16 << 10
 
     private let socket: Socket
     private let tls: TLSServerConnection?
-    /// The encrypted bytes that the kernel hasn't accepted yet.
     private var pending = Data()
-    /// The reason why the handshake failed.
     private(set) var handshakeFailure: String?
-    /// A Boolean value that indicates whether the peer violated TLS, which ends the connection
-    /// after an alert.
+    /// A Boolean value that indicates whether the peer violated TLS.
     private(set) var isRefused = false
 
     init(_ socket: consuming Socket, _ context: TLSServerContext?) throws {
@@ -245,16 +224,12 @@ final class Wire {
         tls = try context.map { try TLSServerConnection($0) }
     }
 
-    /// The descriptor, for the poller.
     var number: Int32 { socket.number }
-    /// A Boolean value that indicates whether the connection uses TLS.
     var isSecure: Bool { tls != nil }
-    /// A Boolean value that indicates whether the kernel has accepted all bytes.
     var isFlushed: Bool { pending.isEmpty }
     /// The session of a completed handshake; `nil` before, and without TLS.
     var session: TLSServerSession? { tls?.session }
 
-    /// Reads bytes from the peer.
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome {
         guard let tls else { return socket.receive(into: &buffer) }
         while true {
@@ -278,7 +253,6 @@ final class Wire {
         }
     }
 
-    /// Sends at least one of the bytes, or none.
     func send(_ bytes: Data) -> Socket.Outcome {
         guard let tls else { return socket.send(bytes.bytes) }
         switch flush() {
@@ -294,7 +268,6 @@ final class Wire {
         }
     }
 
-    /// Passes pending bytes to the kernel; returns `transferred` when it has accepted all of them.
     func flush() -> Socket.Outcome {
         if let tls { pending.append(contentsOf: tls.takeCiphertext()) }
         while !pending.isEmpty {
@@ -306,10 +279,8 @@ final class Wire {
         return .transferred(0)
     }
 
-    /// Shuts down the sending side.
-    ///
-    /// - Parameter isOrderly: Whether to end the TLS session as well as the underlying connection.
-    /// - Returns: `transferred` when done. After `wouldBlock`, call this again.
+    /// Shuts down the sending side, also the TLS session if orderly; call it again after
+    /// `wouldBlock`.
     func finishSending(isOrderly: Bool) -> Socket.Outcome {
         if isOrderly { tls?.finish() }
         switch flush() {
@@ -319,10 +290,8 @@ final class Wire {
         return .transferred(0)
     }
 
-    /// Reads and discards bytes.
     func discard(into buffer: inout [UInt8]) -> Socket.Outcome { socket.receive(into: &buffer) }
 
-    /// Makes closing the connection reset it.
     func resetWhenClosed() { socket.resetWhenClosed() }
 
     private func ended(_ tls: TLSServerConnection) -> Socket.Outcome {

@@ -4,19 +4,15 @@ import Networking
 import OpenSSLCrypto
 import SystemIO
 
-/// An event loop that serves all connections of a server on one thread without blocking on any of
-/// them.
+/// An event loop that serves all connections of a server on one thread without blocking.
 ///
-/// It doesn't run user closures. A task responds to each request and posts the bytes to write.
-/// Everything here belongs to the loop's thread, except for the mailbox and the state, which are
-/// shared.
+/// Everything here belongs to the loop's thread, except for the mailbox and the state. Tasks run
+/// user closures and post the bytes to write.
 final class EventLoop {
-    /// The poller's identifier of the listening socket; connections are numbered from 1.
     private static let listenerUser: UInt32 = 0
 
-    /// The maximum time for the peer to close a connection that the server has closed.
+    /// The maximum time for the peer to close its side, too.
     private static let lingering = Duration.seconds(1)
-    /// The pause in accepting connections after the process runs out of descriptors.
     private static let acceptPause = Duration.milliseconds(10)
 
     private let listener: Socket
@@ -56,7 +52,6 @@ final class EventLoop {
         self.tls = tls
     }
 
-    /// Serves until a command stops the loop, then ends all connections.
     func run() {
         while !isStopped {
             poller.wait(milliseconds: mailbox.prepareToSleep() ? timeout() : 0, &events)
@@ -127,7 +122,6 @@ final class EventLoop {
         }
     }
 
-    /// Updates the conditions that the poller watches for the connection.
     private func watch(_ connection: Connection) {
         let interest = connection.interest
         guard interest != connection.watched else { return }
@@ -211,13 +205,11 @@ final class EventLoop {
         }
     }
 
-    /// Publishes the connection's record if it has changed.
     private func publish(_ connection: Connection) {
         guard configuration.recordsConnections, let record = connection.takeNews() else { return }
         state.update { $0.connections[connection.number] = record }
     }
 
-    /// Returns the time until the next deadline in milliseconds, or -1 without one.
     private func timeout() -> Int32 {
         guard unfinished.isEmpty else { return 0 }
         guard let next = [lingerers.first?.deadline, acceptsAgain].compactMap({ $0 }).min() else { return -1 }
@@ -241,22 +233,18 @@ final class EventLoop {
     }
 }
 
-/// A message from a task to the event loop.
 enum LoopCommand: Sendable {
     /// Bytes of a response, with an ending if they are the last ones.
     case send(ExchangeID, Data, ending: ResponseEnding?, CheckedContinuation<Void, any Error>?)
-    /// The task of a request has ended.
     case ended(ExchangeID)
     case stop
 }
 
-/// The identifier of a request on a connection.
 struct ExchangeID: Hashable, Sendable {
     let connection: Int
     let number: UInt64
 }
 
-/// The state of a connection after a response.
 enum ResponseEnding: Sendable {
     case keepAlive
     case close
@@ -267,7 +255,6 @@ enum ResponseEnding: Sendable {
 }
 
 extension Mailbox<LoopCommand> {
-    /// Posts bytes, and waits until the kernel has accepted them.
     func send(_ id: ExchangeID, _ bytes: Data) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             if !post(.send(id, bytes, ending: nil, continuation)) {

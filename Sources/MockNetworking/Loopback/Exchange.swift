@@ -14,7 +14,6 @@ public final class LoopbackBodyWriter: Sendable {
         self.isChunked = isChunked
     }
 
-    /// The number of bytes written so far.
     var octetCount: Int { octets.withLock { $0 } }
 
     /// Writes a part of the body, as one chunk if the body is chunked, and waits until the kernel
@@ -45,9 +44,7 @@ public final class LoopbackBodyWriter: Sendable {
     }
 }
 
-/// A request in progress: runs its handler and posts the response's bytes.
 struct Exchange: Sendable {
-    /// The states of the servers in whose handlers this code runs.
     @TaskLocal static var enclosing: [ObjectIdentifier] = []
 
     let id: ExchangeID
@@ -65,9 +62,8 @@ struct Exchange: Sendable {
         state.update { $0.runningHandlers -= 1 }
     }
 
-    /// Records an error that a handler threw in ``LoopbackServer/handlerErrors``.
-    ///
-    /// Errors caused by stopping the server or by a client that disconnects don't count.
+    /// Records a handler's error, unless it was caused by stopping the server or by a client that
+    /// disconnects.
     func note(_ error: any Error) {
         if error is CancellationError, Task.isCancelled { return }
         if let error = error as? MockError, error.code == .connectionClosed { return }
@@ -85,7 +81,6 @@ struct Exchange: Sendable {
 }
 
 extension Exchange {
-    /// Writes the response, and tells the event loop how the connection continues.
     func write(_ response: LoopbackResponse) async {
         let channel = ResponseChannel(self, truncates: response.truncatesTLS)
         do {
@@ -176,7 +171,6 @@ extension Exchange {
         return head
     }
 
-    /// Adds the `Connection` header field and returns the connection's ending.
     private func frame(_ headers: inout HTTPHeaders, _ response: LoopbackResponse, mustClose: Bool) -> ResponseEnding {
         guard response.cut == nil else { return .close }
         let options = headers.values(for: "Connection").flatMap { $0.split(separator: ",") }
@@ -211,7 +205,6 @@ extension Exchange {
     }
 }
 
-/// The channel for the bytes of one response, which enforces the response's cut.
 final class ResponseChannel: Sendable {
     private struct Budget: Sendable {
         var octets: Int
@@ -222,13 +215,11 @@ final class ResponseChannel: Sendable {
     private let budget = Mutex<Budget?>(nil)
     private let closing: ResponseEnding
 
-    /// Creates a channel that may omit the close_notify when closing the connection.
     init(_ exchange: Exchange, truncates: Bool) {
         self.exchange = exchange
         closing = truncates ? .truncate : .close
     }
 
-    /// Limits the channel to the bytes before the cut.
     func limit(to cut: LoopbackResponse.Cut?, headSize: Int) {
         guard let cut else { return }
         let octets =
@@ -241,7 +232,6 @@ final class ResponseChannel: Sendable {
         budget.withLock { $0 = Budget(octets: max(octets, 0), ending: cut.resets ? .reset : .close) }
     }
 
-    /// Sends bytes, and waits until the kernel has accepted them.
     func send(_ bytes: Data) async throws {
         let (admitted, ending) = admit(bytes)
         try await exchange.mailbox.send(exchange.id, admitted)
@@ -251,14 +241,12 @@ final class ResponseChannel: Sendable {
         }
     }
 
-    /// Sends the last bytes.
     func finish(_ bytes: Data, _ ending: ResponseEnding) {
         let (admitted, cutEnding) = admit(bytes)
         // A response that's shorter than the cut also ends there.
         post(admitted, cutEnding ?? budget.withLock { $0?.ending } ?? ending)
     }
 
-    /// Closes the connection, because the response can't be completed.
     func abandon() {
         post(Data(), .close)
     }
@@ -281,7 +269,6 @@ final class ResponseChannel: Sendable {
     }
 }
 
-/// A writer of status lines and headers, without validation.
 enum ResponseHead {
     static func bytes(_ status: Int, _ reason: String?, _ headers: HTTPHeaders) -> Data {
         var text = "HTTP/1.1 \(status) \(reason ?? reasons[status] ?? "")\r\n"
@@ -289,7 +276,6 @@ enum ResponseHead {
         return Data((text + "\r\n").utf8)
     }
 
-    /// Returns a complete response that closes the connection.
     static func farewell(_ status: Int, _ text: String = "") -> Data {
         let body = text.isEmpty ? "" : text + "\n"
         let headers: HTTPHeaders = [

@@ -90,7 +90,6 @@ extension LoopbackRequest {
     }
 }
 
-/// A parser of `application/x-www-form-urlencoded` text that never fails.
 enum FormText {
     /// Returns the names and values, in order; a name without `=` has no value.
     static func items(in text: some Sequence<UInt8>) -> [URLQueryItem] {
@@ -102,25 +101,19 @@ enum FormText {
     }
 }
 
-/// An incremental parser of requests.
 struct RequestParser: Sendable {
-    /// The limits on the server's memory use for a peer.
     struct Limits: Sendable, Equatable {
         var head = RequestHeadReader.Limits()
-        /// The maximum size of the decoded body in bytes.
         var body = 64 << 20
     }
 
-    /// A complete request.
     struct Message: Equatable, Sendable {
         var head: RequestHead
         var body: [UInt8]
         var trailers: HTTPHeaders
     }
 
-    /// The result of parsing the available bytes.
     enum Step: Equatable, Sendable {
-        /// The input is consumed, but the request is incomplete.
         case needsInput
         /// The head is complete, and the client may be waiting for `100 (Continue)`.
         case expectsContinue
@@ -146,8 +139,6 @@ struct RequestParser: Sendable {
         reader = RequestHeadReader(limits: limits.head)
     }
 
-    /// Consumes input until a request is complete or the input is empty.
-    ///
     /// - Throws: A fault, after which the parser can't be used again.
     mutating func consume(_ input: inout ArraySlice<UInt8>) throws(RequestFault) -> Step {
         while true {
@@ -170,7 +161,6 @@ struct RequestParser: Sendable {
         }
     }
 
-    /// Processes the end of the header, and returns whether the client expects `100 (Continue)`.
     private mutating func beginBody(of head: RequestHead) throws(RequestFault) -> Bool {
         self.head = head
         switch try head.framing(maximumBodySize: limits.body) {

@@ -198,7 +198,6 @@ extension LoopbackResponse {
         changed { $0.pausesBeforeHead.append(.gate(gate)) }
     }
 
-    /// Returns the response with a gate between the header and the body.
     package func bodyGated(by gate: ResponseGate) -> Self {
         changed { $0.pausesBeforeBody.append(.gate(gate)) }
     }
@@ -267,7 +266,6 @@ extension LoopbackResponse {
 }
 
 extension HTTPHeaders {
-    /// Returns the fields with a `Content-Type` in front, unless they already have one.
     func withContentType(_ type: String) -> Self {
         self["Content-Type"] == nil ? Self([Field(name: "Content-Type", value: type)] + Array(self)) : self
     }

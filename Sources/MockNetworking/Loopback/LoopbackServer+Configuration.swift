@@ -12,7 +12,6 @@ extension LoopbackServer {
         package var maximumHeaderCount = 256
         /// The maximum size of a body in bytes, beyond which the status is 413; 64 MiB by default.
         public var maximumBodySize = 64 << 20
-        /// The server's behavior for `Expect: 100-continue`.
         package var continuePolicy = ContinuePolicy.answer
         /// A Boolean value that indicates whether ``LoopbackServer/requests`` records requests;
         /// they are counted in any case.
@@ -81,8 +80,6 @@ extension LoopbackServer {
         public var minimumVersion = Version.tls12
         /// The newest supported version; the default is TLS 1.3.
         public var maximumVersion = Version.tls13
-        /// A Boolean value that indicates whether clients get tickets for resuming sessions; the
-        /// default is `true`.
         package var issuesSessionTickets = true
 
         /// Creates the settings of a server with TLS 1.2 and 1.3, session tickets and no demand for
@@ -175,7 +172,6 @@ extension LoopbackServer {
         public internal(set) var receivedOctetCount = 0
         /// The TLS version; `nil` before the end of the handshake, and without TLS.
         package internal(set) var tlsVersion: TLS.Version?
-        /// The name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
         package internal(set) var cipherSuite: String?
         /// The host name in the client's handshake; clients never send an IP address.
         package internal(set) var serverName: String?
@@ -184,7 +180,6 @@ extension LoopbackServer {
         /// A Boolean value that indicates whether an earlier session was resumed, which doesn't
         /// present certificates again.
         package internal(set) var isResumed = false
-        /// The subject of the client's certificate, such as `CN=billing`.
         package internal(set) var clientCertificateSubject: String?
         /// The client's certificate in DER.
         public internal(set) var clientCertificateDER: Data?
@@ -192,7 +187,6 @@ extension LoopbackServer {
         /// progress.
         public internal(set) var handshakeFailure: String?
 
-        /// A Boolean value that indicates whether a TLS handshake succeeded.
         package var isHandshakeFinished: Bool { tlsVersion != nil }
 
         mutating func note(_ session: TLSServerSession) {

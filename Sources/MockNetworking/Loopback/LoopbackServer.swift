@@ -211,13 +211,10 @@ public final class LoopbackServer: Sendable {
         state.read { Array($0.connections.values) }.sorted { $0.number < $1.number }
     }
 
-    /// The number of accepted connections.
     package var acceptedConnectionCount: Int { state.read(\.acceptedConnections) }
 
-    /// The number of connections that neither side has closed.
     package var openConnectionCount: Int { state.read(\.openConnections) }
 
-    /// The number of running handlers, including those whose responses are being sent.
     package var runningHandlerCount: Int { state.read(\.runningHandlers) }
 
     /// Removes the recorded requests, rejections, errors and closed connections, but doesn't reset
@@ -276,7 +273,6 @@ public func withLoopbackServer<Result>(
     }
 }
 
-/// The state that a server, its event loop and its handlers share.
 struct ServerState: Sendable {
     var routes = LoopbackRoutes()
     var requests: [LoopbackRequest] = []
@@ -290,19 +286,15 @@ struct ServerState: Sendable {
     var isLoopRunning = true
 }
 
-/// The table of a server's routes and their handlers.
 struct LoopbackRoutes: Sendable {
     struct Key: Hashable, Sendable {
-        /// The method, or `nil` for all.
         let method: HTTPMethod?
         let path: String
     }
 
     var handlers: [Key: LoopbackServer.Handler] = [:]
-    /// The handler of requests without a route.
     var fallback: LoopbackServer.Handler = { .text("no route for \($0.method) \($0.path)\n", status: 404) }
 
-    /// Returns the handler of a request.
     func handler(for request: LoopbackRequest) -> LoopbackServer.Handler {
         let path = request.path
         if let handler = handler(request.method, path) { return handler }

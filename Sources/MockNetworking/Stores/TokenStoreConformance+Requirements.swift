@@ -232,7 +232,6 @@ extension TokenStoreConformance {
 }
 
 extension TokenStoreConformance {
-    /// Returns whether a store denies access to the locked key "k", with any error.
     private static func isRefused(by store: some TokenStore) async -> Bool {
         do {
             try await store.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {}
@@ -244,7 +243,6 @@ extension TokenStoreConformance {
 }
 
 extension TokenStore {
-    /// Runs a closure with exclusive access to "k".
     fileprivate func withAccess<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         // Generous, because a busy machine may schedule tasks late.
         try await withExclusiveAccess(to: "k", timeout: .seconds(600), body)
@@ -300,7 +298,6 @@ extension TokenStoreConformance {
         },
     ]
 
-    /// Waits for a change, and returns what's wrong if it takes the whole time.
     private static func returns(
         _ store: any TokenStore,
         after version: TokenRecordVersion?,

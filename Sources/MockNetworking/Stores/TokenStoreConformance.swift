@@ -64,14 +64,12 @@ public struct TokenStoreConformance: Sendable {
         if !violations.isEmpty { throw Violations(violations: violations) }
     }
 
-    /// A requirement, and its check.
     struct Requirement: Sendable {
         let promise: String
         /// Returns the observed behavior, or `nil` if the store meets the requirement.
         let check: @Sendable (any TokenStore, any TokenStore) async throws -> String?
     }
 
-    /// Returns a record with a value for every property.
     static func record(_ name: String) -> TokenRecord {
         TokenRecord(
             accessToken: Secret("access-\(name)"),
@@ -99,7 +97,6 @@ public struct TokenStoreConformance: Sendable {
 }
 
 extension TokenStore {
-    /// Writes a record with a name under "k", and returns its version if the write succeeds.
     func write(_ name: String, over version: TokenRecordVersion? = nil) async throws -> TokenRecordVersion? {
         try await compareAndSwap("k", expectedVersion: version, record: TokenStoreConformance.record(name))
     }

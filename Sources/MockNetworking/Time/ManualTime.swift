@@ -64,7 +64,6 @@ public final class ManualTime: Sendable {
     /// The durations of all sleeps so far, including canceled ones, in the order of their start.
     package var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
-    /// The number of sleeping tasks.
     package var sleeperCount: Int { sleeping.value }
 
     /// Advances both clocks and wakes the tasks that are due, the earliest first.
@@ -80,9 +79,8 @@ public final class ManualTime: Sendable {
         }
     }
 
-    /// Advances both clocks to the time at which the next task wakes, and wakes it.
-    ///
-    /// It returns the duration of the advance, or `nil` if no task wakes within the limit.
+    /// Wakes the next task, and returns the duration of the advance, or `nil` if none wakes within
+    /// the limit.
     @discardableResult
     package func advanceToNextSleeper(within limit: Duration? = nil) -> Duration? {
         wake { state -> Duration? in

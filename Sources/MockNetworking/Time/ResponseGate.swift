@@ -23,7 +23,6 @@ public final class ResponseGate: Sendable {
     /// A Boolean value that indicates whether the gate is open.
     public var isOpen: Bool { state.read(\.isOpen) }
 
-    /// The number of tasks that wait at the gate.
     package var waiterCount: Int { state.read(\.waiting) }
 
     /// Opens the gate for waiting and future tasks.
@@ -54,13 +53,11 @@ public final class ResponseGate: Sendable {
     }
 }
 
-/// A pause before a part of a response.
 enum ResponsePause: Sendable {
     case delay(Duration)
     case gate(ResponseGate)
 }
 
-/// A thread-safe queue of values, each of which is handed out once.
 final class Script<Element: Sendable>: Sendable {
     private let elements: Mutex<[Element]>
     private let repeatsLast: Bool
@@ -71,23 +68,19 @@ final class Script<Element: Sendable>: Sendable {
         self.repeatsLast = repeatsLast
     }
 
-    /// The number of remaining elements.
     var count: Int { elements.withLock { $0.count } }
 
-    /// Removes and returns the next element, or returns `nil` if the script is used up.
     func next() -> Element? {
         elements.withLock { elements in
             repeatsLast && elements.count == 1 ? elements.last : elements.popLast()
         }
     }
 
-    /// Appends elements.
     func append(_ added: [Element]) {
         elements.withLock { $0.insert(contentsOf: added.reversed(), at: 0) }
     }
 }
 
-/// A lock-protected value that tasks can wait on until it satisfies a condition.
 final class Watched<Value: Sendable>: Sendable {
     private struct Waiter {
         let condition: @Sendable (Value) -> Bool
@@ -106,10 +99,8 @@ final class Watched<Value: Sendable>: Sendable {
         state = Mutex(State(value: value))
     }
 
-    /// The current value.
     var value: Value { state.withLock { $0.value } }
 
-    /// The number of waiting tasks.
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Reads from the value without copying it.

@@ -82,7 +82,6 @@ public final class MockTransport: HTTPTransport {
     /// The requests so far, in order.
     public var requests: [RecordedRequest] { recorded.value }
 
-    /// The number of remaining steps; zero if a test has used the whole script.
     package var remainingStepCount: Int { script.count }
 
     /// Appends responses to the script.
@@ -150,7 +149,6 @@ public final class MockTransport: HTTPTransport {
         return response
     }
 
-    /// Returns the response to a request that matches the given expectations.
     private func choose(for request: HTTPRequest, _ matching: [Int]) -> Result<Step, NetworkError> {
         ledger.withLock { ledger in
             switch ledger.answer(matching) {
@@ -237,7 +235,6 @@ extension HTTPRequest {
         }
     }
 
-    /// Returns the request with its body in memory, produced part by part as a transport would.
     fileprivate func withBodyInMemory() async throws -> Self {
         guard case .stream = body.source else { return self }
         var request = self
@@ -245,7 +242,6 @@ extension HTTPRequest {
         return request
     }
 
-    /// The method and path, without the query, which may contain secrets.
     fileprivate var summary: String {
         "\(method) \(url.path.isEmpty ? "/" : url.path)"
     }

@@ -21,7 +21,7 @@ struct WebDocument {
         name = text.prefix { $0 != "?" && $0 != "#" }.description
     }
 
-    /// Whether a document may name another: a remote server can't direct the command to this
+    /// Returns whether a document may name another: a remote server can't direct the command to this
     /// machine, and so never to a server without TLS.
     func canName(_ other: WebDocument) -> Bool {
         HTTPOrigin(url)?.isLoopback == true || HTTPOrigin(other.url)?.isLoopback == false

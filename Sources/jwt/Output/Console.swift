@@ -124,7 +124,7 @@ enum VisibleText {
         }
     }
 
-    /// Whether a terminal interprets or hides a character: Cc, Cf, Zl, Zp, Cn and the
+    /// Returns whether a terminal interprets or hides it: Cc, Cf, Zl, Zp, Cn and the
     /// default-ignorable code points, such as variation selectors.
     static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if (0x20...0x7E).contains(scalar.value) { return false }

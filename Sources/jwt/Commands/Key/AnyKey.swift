@@ -12,8 +12,7 @@ struct AnyKey {
     let part: Part
     /// The additional members of a JWK, such as `kid` and `use`.
     var metadata: JSONObject = [:]
-    /// Whether the key, its type or the user fixes the algorithm, unlike for an RSA key, which
-    /// supports six.
+    /// A Boolean value that is `false` for a key of several algorithms, such as an RSA key in PEM.
     var statesAlgorithm = true
 }
 

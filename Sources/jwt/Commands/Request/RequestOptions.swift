@@ -199,7 +199,7 @@ struct ResponseOutput: Sendable {
 
     func wantsBody(_ head: HTTPResponse) -> Bool { !(fails && head.status >= 400) }
 
-    /// Holds a body whose end may tell that it isn't authentic.
+    /// Prints a response, and holds back a body until it's verified.
     func print(_ head: HTTPResponse, to file: borrowing StagedFile?, verifiesBody: Bool) async throws {
         let isHeld = console.writesJSON || verifiesBody || FileDescriptor.standard(STDOUT_FILENO).isTerminal
         if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }

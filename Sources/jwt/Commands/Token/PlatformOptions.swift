@@ -45,7 +45,7 @@ struct PlatformOptions: Sendable {
         }
     }
 
-    /// Whether the token must not be sent to any server but the one that issues it.
+    /// A Boolean value that indicates whether only the issuer may receive the token.
     var isForIssuerOnly: Bool {
         if case .vault = address.kind { true } else { false }
     }
