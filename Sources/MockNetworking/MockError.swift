@@ -22,9 +22,7 @@ public struct MockError: Error, Sendable {
         self.message = message
         self.cause = cause
     }
-}
 
-extension MockError {
     /// The kind of a mock error.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {

@@ -93,9 +93,7 @@ final class AuthorizationRequestHandler: Sendable {
             }
         )
     }
-}
 
-extension AuthorizationRequestHandler {
     private func decrypter(of text: String, from clientID: String) throws(TokenError) -> JWEDecrypter? {
         guard let header = try? UnverifiedJWE(compact: text).unverifiedProtectedHeader,
             let algorithm = header["alg"]?.string.flatMap(JWEAlgorithm.init(rawValue:)),

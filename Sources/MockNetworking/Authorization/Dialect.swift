@@ -111,9 +111,7 @@ extension MockAuthorizationServer.Dialect {
         default: true
         }
     }
-}
 
-extension MockAuthorizationServer.Dialect {
     func resources(of request: RequestParameters) -> [String] {
         switch self {
         case .auth0: request.values("audience")

@@ -130,9 +130,7 @@ extension MockAuthorizationServer {
             return .response(.status(status, headers: headers))
         }
     }
-}
 
-extension MockAuthorizationServer {
     package struct IDTokenFault: Sendable {
         enum Signature: Sendable {
             case good, missing, foreign, unknownKey, withoutKeyID, withoutAlgorithm

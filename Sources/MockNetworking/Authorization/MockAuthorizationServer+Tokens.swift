@@ -72,9 +72,7 @@ extension MockAuthorizationServer {
         for (name, value) in claims { content[name] = value }
         return try (fault ?? IDTokenFault()).token(of: content, signedBy: service)
     }
-}
 
-extension MockAuthorizationServer {
     /// The responses of the UserInfo endpoint ([OpenID Connect Core 1.0
     /// §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public struct Users: Sendable {
@@ -107,9 +105,7 @@ extension MockAuthorizationServer {
         guard let text = try? signing.token(claims) else { return .status(500) }
         return .text(text, headers: ["Content-Type": "application/jwt"])
     }
-}
 
-extension MockAuthorizationServer {
     /// Issues a logout token ([OpenID Connect Back-Channel Logout 1.0
     /// §2.4](https://openid.net/specs/openid-connect-backchannel-1_0.html#LogoutToken)), for a test
     /// of the endpoint that receives it.

@@ -92,9 +92,7 @@ public struct MockCertificate: Sendable {
             Data(try CertificateIssuingPKCS12.encoding(chain: chain, key: key, password: password))
         }
     }
-}
 
-extension MockCertificate {
     /// A kind of key.
     @nonexhaustive
     public enum KeyType: Sendable, Hashable {

@@ -136,9 +136,7 @@ extension RequestExpectation {
         copy.conditions.append(condition)
         return copy
     }
-}
 
-extension RequestExpectation {
     func differences(from request: HTTPRequest) -> [RequestDifference] {
         conditions.compactMap { RequestDifference($0, request) }
     }

@@ -78,9 +78,7 @@ struct Exchange: Sendable {
             return .text("the handler failed with \(type(of: error))\n", status: 500)
         }
     }
-}
 
-extension Exchange {
     func write(_ response: LoopbackResponse) async {
         let channel = ResponseChannel(self, truncates: response.truncatesTLS)
         do {

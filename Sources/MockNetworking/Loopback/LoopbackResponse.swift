@@ -159,9 +159,7 @@ extension LoopbackResponse {
     public static var never: Self {
         Self(status: 0, headers: [:], content: .silence)
     }
-}
 
-extension LoopbackResponse {
     /// The point in a response at which the server cuts the connection.
     @nonexhaustive
     public enum CutPoint: Sendable, Hashable {
@@ -244,9 +242,7 @@ extension LoopbackResponse {
         change(&copy)
         return copy
     }
-}
 
-extension LoopbackResponse {
     enum Content: Sendable {
         case data(Data)
         case stream(length: Int?, trailers: HTTPHeaders, @Sendable (LoopbackBodyWriter) async throws -> Void)

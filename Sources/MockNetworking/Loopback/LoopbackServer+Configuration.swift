@@ -56,9 +56,7 @@ extension LoopbackServer {
         /// The reason for the rejection.
         public let reason: String
     }
-}
 
-extension LoopbackServer {
     /// The TLS settings of a server: its certificate, its demands on clients and its versions.
     ///
     /// ```swift

@@ -116,9 +116,7 @@ extension TokenStoreConformance {
             return try await store.load("k")?.record == Self.record("\(winner)") ? nil : "another's record won"
         },
     ]
-}
 
-extension TokenStoreConformance {
     private struct Interruption: Error {}
 
     /// Returns the second store, or the first one if hosts share the records, because exclusive
@@ -229,9 +227,7 @@ extension TokenStoreConformance {
             return try await other.withAccess { nil }
         },
     ]
-}
 
-extension TokenStoreConformance {
     private static func isRefused(by store: some TokenStore) async -> Bool {
         do {
             try await store.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {}

@@ -177,9 +177,7 @@ struct KeyFile {
         let object = try JSONObject(parsing: text)
         return object["keys"] == nil ? .jwk(try JWK(object)) : .set(try JWKSet(parsing: text))
     }
-}
 
-extension KeyFile {
     func checkIsKeyPair(for purpose: String) throws(CommandFailure) {
         guard isSecret else { return }
         let message =
