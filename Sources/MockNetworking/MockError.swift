@@ -12,11 +12,6 @@ public struct MockError: Error, Sendable {
     public let cause: (any Error)?
 
     /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of error.
-    ///   - message: The failure, and what to do about it.
-    ///   - cause: The underlying error.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message

@@ -185,12 +185,12 @@ final class AuthorizationHandler: Sendable {
             throw TokenEndpointError(code: "unsupported_response_type", description: "only codes are supported")
         }
         guard Self.signedModes.union(["query"]).contains(request["response_mode"] ?? "query") else {
-            throw TokenEndpointError(code: "invalid_request", description: "the response_mode isn't supported")
+            throw TokenEndpointError.invalidRequest("the response_mode isn't supported")
         }
         guard let challenge = request["code_challenge"], challenge.utf8.count == 43,
             request["code_challenge_method"] == "S256"
         else {
-            throw TokenEndpointError(code: "invalid_request", description: "a code_challenge with S256 is required")
+            throw TokenEndpointError.invalidRequest("a code_challenge with S256 is required")
         }
         let authorization = try configuration.authorization(client, request)
         let decide = state.withLock { $0.decide }
@@ -283,19 +283,17 @@ struct RequestParameters: Sendable {
     init(form request: LoopbackRequest) throws(TokenEndpointError) {
         let type = request.headers["Content-Type"]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
         guard type?.lowercased() == FormURLEncoded.contentType else {
-            throw TokenEndpointError(code: "invalid_request", description: "the request isn't a form")
+            throw TokenEndpointError.invalidRequest("the request isn't a form")
         }
         self.init(request.formItems.map { ($0.name, $0.value ?? "") })
-        guard !hasRepetition else {
-            throw TokenEndpointError(code: "invalid_request", description: "a parameter is repeated")
-        }
+        guard !hasRepetition else { throw TokenEndpointError.invalidRequest("a parameter is repeated") }
     }
 
     subscript(name: String) -> String? { fields[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     func required(_ name: String) throws(TokenEndpointError) -> String {
         guard let value = self[name] else {
-            throw TokenEndpointError(code: "invalid_request", description: "the parameter \(name) is missing")
+            throw TokenEndpointError.invalidRequest("the parameter \(name) is missing")
         }
         return value
     }

@@ -25,11 +25,11 @@ final class AuthorizationRequestHandler: Sendable {
 
     func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
         guard parameters["request_uri"] == nil else {
-            throw TokenEndpointError(code: "invalid_request", description: "a pushed request can't be pushed again")
+            throw TokenEndpointError.invalidRequest("a pushed request can't be pushed again")
         }
         let parameters = try unsigned(parameters, clientID: clientID)
         guard parameters["response_type"] != nil else {
-            throw TokenEndpointError(code: "invalid_request", description: "the parameter response_type is missing")
+            throw TokenEndpointError.invalidRequest("the parameter response_type is missing")
         }
         let uri = "urn:ietf:params:oauth:request_uri:\(UUID().uuidString)"
         let expiry = time.now() + .seconds(Self.lifetime)
@@ -44,7 +44,7 @@ final class AuthorizationRequestHandler: Sendable {
     /// Returns the parameters of a plain, signed or pushed request; the latter can be used once.
     func parameters(_ sent: RequestParameters) throws(TokenEndpointError) -> RequestParameters {
         guard let clientID = sent["client_id"] else {
-            throw TokenEndpointError(code: "invalid_request", description: "the parameter client_id is missing")
+            throw TokenEndpointError.invalidRequest("the parameter client_id is missing")
         }
         guard let uri = sent["request_uri"] else { return try unsigned(sent, clientID: clientID) }
         let found = pushed.withLock { $0.removeValue(forKey: uri) }

@@ -55,7 +55,7 @@ final class ClientRegister: Sendable {
     func authenticate(_ request: LoopbackRequest, _ form: RequestParameters) throws(TokenEndpointError) -> Client {
         let field = request.headers["Authorization"]
         guard [field, form["client_assertion"], form["client_secret"]].count(where: { $0 != nil }) <= 1 else {
-            throw TokenEndpointError(code: "invalid_request", description: "the client uses two authentication methods")
+            throw TokenEndpointError.invalidRequest("the client uses two authentication methods")
         }
         let client: Client
         if let field {
@@ -173,7 +173,7 @@ final class ClientRegister: Sendable {
             return try JWTVerifier(key: key, policy: policy).verify(assertion)
         } catch {
             if configuration.dialect == .govUKOneLogin, error.code == .expired {
-                throw TokenEndpointError(code: "invalid_grant", description: "private_key_jwt has expired")
+                throw TokenEndpointError.invalidGrant("private_key_jwt has expired")
             }
             throw invalidAssertion("the assertion isn't valid: \(error.code)")
         }
@@ -281,7 +281,7 @@ final class RegistrationHandler: Sendable {
     private func update(_ id: String, _ request: LoopbackRequest) throws(TokenEndpointError) -> LoopbackResponse {
         var metadata = try metadata(in: request)
         guard metadata["client_id"]?.string == id, Self.prohibited.allSatisfy({ metadata[$0] == nil }) else {
-            throw TokenEndpointError(code: "invalid_request", description: "the update has read-only members")
+            throw TokenEndpointError.invalidRequest("the update has read-only members")
         }
         metadata["client_id"] = nil
         guard var registration = registrations.withLock({ $0[id] }) else { throw Self.invalidToken }

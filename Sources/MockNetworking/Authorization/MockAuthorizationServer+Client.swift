@@ -8,9 +8,9 @@ extension MockAuthorizationServer {
     public struct Client: Sendable {
         /// The client's identifier.
         public let id: String
-        /// The scopes that the client may request, or `nil` for any.
+        /// The scopes that the client may request; `nil`, the default, for any.
         public let scopes: Set<String>?
-        /// The exact redirect URIs; for `http://127.0.0.1/…`, any port is accepted.
+        /// The exact redirect URIs, none by default; for `http://127.0.0.1/…`, any port is accepted.
         public var redirectURIs: [String] = []
         /// The exact redirect URIs after a logout ([OpenID Connect RP-Initiated Logout
         /// 1.0](https://openid.net/specs/openid-connect-rpinitiated-1_0.html)).
@@ -29,14 +29,7 @@ extension MockAuthorizationServer {
         public var metadata = ClientMetadata()
         let credential: Authentication.Credential
 
-        /// Creates a client.
-        ///
-        /// - Parameters:
-        ///   - id: The client's identifier.
-        ///   - authentication: The client's authentication method, the only one that the server
-        ///     accepts.
-        ///   - redirectURIs: The redirect URIs.
-        ///   - scopes: The scopes that the client may request. The default is `nil`, for any.
+        /// Creates a client with an authentication method, the only one that the server accepts.
         public init(
             id: String,
             authentication: Authentication,
@@ -50,21 +43,12 @@ extension MockAuthorizationServer {
         }
 
         /// Creates a client that authenticates with a secret: `client_secret_basic`.
-        ///
-        /// - Parameters:
-        ///   - id: The client's identifier.
-        ///   - secret: The client's secret.
-        ///   - scopes: The scopes that the client may request. The default is `nil`, for any.
         public init(id: String, secret: String, scopes: Set<String>? = nil) {
             self.init(id: id, authentication: .clientSecretBasic(secret), scopes: scopes)
         }
 
-        /// Creates a client that authenticates with signed assertions: `private_key_jwt`.
-        ///
-        /// - Parameters:
-        ///   - id: The client's identifier.
-        ///   - key: The client's public key.
-        ///   - scopes: The scopes that the client may request. The default is `nil`, for any.
+        /// Creates a client that authenticates with assertions that its public key verifies:
+        /// `private_key_jwt`.
         public init(id: String, key: VerificationKey, scopes: Set<String>? = nil) {
             self.init(id: id, authentication: .privateKeyJWT(key), scopes: scopes)
         }

@@ -11,7 +11,8 @@ extension MockAuthorizationServer {
         /// A Boolean value that indicates whether the server rotates refresh tokens: each use
         /// replaces the token, and using a replaced token revokes all tokens derived from it.
         ///
-        /// In the dialects of Keycloak and Entra, a replaced token stays valid.
+        /// The default is that of the dialect, `true` for the standards. In the dialects of
+        /// Keycloak and Entra, a replaced token stays valid.
         public var rotatesRefreshTokens: Bool
         /// The time for which a replaced refresh token may be used again, for a client that has
         /// lost the response; the default is zero.
@@ -76,18 +77,10 @@ extension MockAuthorizationServer {
         /// default, it doesn't exist
         /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
         public var mutualTLS: LoopbackServer.TLS?
-        /// The time source.
+        /// The time source; the default is the system's.
         public var time: TimeSource
 
-        /// Creates a configuration.
-        ///
-        /// - Parameters:
-        ///   - dialect: The authorization server to behave like. It determines the initial values
-        ///     of the other properties. The default is the standards.
-        ///   - tokenLifetime: The lifetime of access tokens. The default is five minutes.
-        ///   - rotatesRefreshTokens: Whether each use of a refresh token replaces it. The default,
-        ///     `nil`, is that of the dialect, which is `true` for the standards.
-        ///   - time: The time source.
+        /// Creates a configuration whose other properties have the values of the dialect.
         public init(
             dialect: Dialect = .standard,
             tokenLifetime: Duration = .seconds(300),

@@ -44,13 +44,13 @@ extension TokenEndpointResponder {
             let client = try clients.authenticate(request, form)
             let hints = ["login_hint", "login_hint_token", "id_token_hint"].compactMap { form[$0] }
             guard hints.count == 1, form["scope"]?.split(separator: " ").contains("openid") == true else {
-                throw TokenEndpointError(code: "invalid_request", description: "one hint and openid are required")
+                throw TokenEndpointError.invalidRequest("one hint and openid are required")
             }
             let user = (try? UnverifiedToken(hints[0]).unverifiedClaims["sub"]?.string) ?? hints[0]
             var notification: DeviceHandler.Notification?
             if let place = client.metadata.members["backchannel_client_notification_endpoint"]?.string {
                 guard let token = form["client_notification_token"], let url = URL(string: place) else {
-                    throw TokenEndpointError(code: "invalid_request", description: "the notification token is missing")
+                    throw TokenEndpointError.invalidRequest("the notification token is missing")
                 }
                 notification = DeviceHandler.Notification(url: url, token: token)
             }
@@ -116,7 +116,7 @@ extension TokenEndpointResponder {
         if form["actor_token"] != nil {
             authorization.actors.insert(try exchanged(form, "actor_token").subject, at: 0)
         } else if form["actor_token_type"] != nil {
-            throw TokenEndpointError(code: "invalid_request", description: "actor_token_type requires an actor_token")
+            throw TokenEndpointError.invalidRequest("actor_token_type requires an actor_token")
         }
         switch form["requested_token_type"] ?? Self.accessTokenType {
         case Self.accessTokenType, Self.jwtType:
@@ -128,7 +128,7 @@ extension TokenEndpointResponder {
             let token = try? tokens.signing.token(tokens.idTokenClaims(authorization, nonce: nil))
             return other(token ?? "", Self.idTokenType)
         default:
-            throw TokenEndpointError(code: "invalid_request", description: "the requested token type isn't supported")
+            throw TokenEndpointError.invalidRequest("the requested token type isn't supported")
         }
     }
 
@@ -146,7 +146,7 @@ extension TokenEndpointResponder {
         }
         guard type == Self.accessTokenType, let authorization = tokens.authorization(for: token)
         else {
-            throw TokenEndpointError(code: "invalid_request", description: "the \(name) isn't active")
+            throw TokenEndpointError.invalidRequest("the \(name) isn't active")
         }
         return authorization
     }

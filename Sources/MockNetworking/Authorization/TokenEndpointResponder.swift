@@ -25,8 +25,10 @@ struct TokenEndpointError: Error {
     var headers: HTTPHeaders = [:]
     var members: JSONObject = [:]
 
-    static func invalidGrant(_ description: String) -> Self {
-        Self(code: "invalid_grant", description: description)
+    static func invalidGrant(_ description: String) -> Self { Self(code: "invalid_grant", description: description) }
+
+    static func invalidRequest(_ description: String) -> Self {
+        Self(code: "invalid_request", description: description)
     }
 
     var response: LoopbackResponse {
@@ -134,9 +136,7 @@ struct TokenEndpointResponder: Sendable {
             let claims = tokens.introspection(of: try form.required("token")) ?? ["active": false]
             let type = "application/token-introspection+jwt"
             if request.headers["Accept"] == type {
-                guard !client.isPublic else {
-                    throw TokenEndpointError(code: "invalid_request", description: "the client must authenticate")
-                }
+                guard !client.isPublic else { throw TokenEndpointError.invalidRequest("the client must authenticate") }
                 let headers: HTTPHeaders = ["Content-Type": type, "Cache-Control": "no-store"]
                 return .text(try tokens.introspectionResponse(with: claims, for: client.id), headers: headers)
             }

@@ -82,8 +82,6 @@ extension LoopbackServer {
 
         /// Creates the settings of a server with TLS 1.2 and 1.3, session tickets and no demand for
         /// client certificates.
-        ///
-        /// - Parameter certificate: The server's certificate, with its key.
         public init(certificate: MockCertificate) {
             self.certificate = certificate
         }
