@@ -1,7 +1,6 @@
 internal import CZlib
 
-/// Compression in the zlib format ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)) with the
-/// system's zlib.
+/// Compression with the system's zlib ([RFC 1950](https://www.rfc-editor.org/rfc/rfc1950)).
 package enum ZlibStream {
     package enum Failure: Error {
         /// The system has no zlib, or memory runs out.

@@ -49,9 +49,7 @@ extension MockError: Equatable {
 
 extension MockError: CustomStringConvertible, LocalizedError {
     /// The code, the message and the cause.
-    public var description: String {
-        cause.map { "\(code): \(message) (\($0))" } ?? "\(code): \(message)"
-    }
+    public var description: String { cause.map { "\(code): \(message) (\($0))" } ?? "\(code): \(message)" }
 
     /// The same text as ``description``.
     public var errorDescription: String? { description }

@@ -21,16 +21,12 @@ package final class EventPoller: Sendable {
         Glibc.close(queue)
     }
 
-    package func signal() {
-        _ = eventfd_write(signalCounter, 1)
-    }
+    package func signal() { _ = eventfd_write(signalCounter, 1) }
 
     package struct Condition: OptionSet, Sendable {
         package let rawValue: UInt32
 
-        package init(rawValue: UInt32) {
-            self.rawValue = rawValue
-        }
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
 
         package static var readable: Self { Self(rawValue: EPOLLIN.rawValue) }
         package static var writable: Self { Self(rawValue: EPOLLOUT.rawValue) }
@@ -115,9 +111,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     package init() {}
 
-    package func attach(_ poller: EventPoller?) {
-        state.withLock { $0.poller = poller }
-    }
+    package func attach(_ poller: EventPoller?) { state.withLock { $0.poller = poller } }
 
     /// Posts a message to the loop, or discards it and returns `false` if the mailbox is closed.
     @discardableResult

@@ -12,13 +12,9 @@ package struct Socket: ~Copyable {
 
     package let number: Int32
 
-    private init(takingOwnershipOf number: Int32) {
-        self.number = number
-    }
+    private init(takingOwnershipOf number: Int32) { self.number = number }
 
-    deinit {
-        _ = close(number)
-    }
+    deinit { _ = close(number) }
 
     package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -94,14 +90,10 @@ package struct Socket: ~Copyable {
         }
     }
 
-    package func finishSending() {
-        _ = shutdown(number, Int32(SHUT_WR))
-    }
+    package func finishSending() { _ = shutdown(number, Int32(SHUT_WR)) }
 
     /// Makes closing the socket reset the connection instead of closing it gracefully.
-    package func resetWhenClosed() {
-        setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
-    }
+    package func resetWhenClosed() { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
 
     private func setOption<Value: BitwiseCopyable>(_ level: Int32, _ name: Int32, _ value: Value) {
         // These options can't fail on a TCP socket, and correctness doesn't depend on them.

@@ -52,9 +52,7 @@ package final class WorkerThread: Sendable {
         }
     }
 
-    deinit {
-        detach()
-    }
+    deinit { detach() }
 
     package func detach() {
         if let identifier = take() { pthread_detach(identifier) }

@@ -23,9 +23,7 @@ struct CommandFailure: Error {
         self.cause = cause
     }
 
-    init(_ code: Code, _ error: TokenError) {
-        self.init(code, error.message, cause: error)
-    }
+    init(_ code: Code, _ error: TokenError) { self.init(code, error.message, cause: error) }
 
     /// Runs a closure, and turns every error that isn't a failure yet into one.
     static func reporting<Value: ~Copyable>(
@@ -88,7 +86,5 @@ extension NetworkError: DescribedError {}
 extension TrustConfigurationError: DescribedError {}
 
 extension NetworkError {
-    var trustAdvice: String {
-        tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
-    }
+    var trustAdvice: String { tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : "" }
 }

@@ -59,21 +59,15 @@ final class AssertionHandler: Sendable {
     private let state = Mutex(State())
     private let clients: ClientRegister
 
-    init(clients: ClientRegister) {
-        self.clients = clients
-    }
+    init(clients: ClientRegister) { self.clients = clients }
 
-    func trust(_ issuer: String, _ key: VerificationKey) {
-        state.withLock { $0.issuers[issuer] = key }
-    }
+    func trust(_ issuer: String, _ key: VerificationKey) { state.withLock { $0.issuers[issuer] = key } }
 
     func trust(saml assertion: Data, of subject: String) {
         state.withLock { $0.samlSubjects[Array(assertion)] = subject }
     }
 
-    func add(_ type: String, _ answer: @escaping Extension) {
-        state.withLock { $0.extensions[type] = answer }
-    }
+    func add(_ type: String, _ answer: @escaping Extension) { state.withLock { $0.extensions[type] = answer } }
 
     func answer(to type: String) -> Extension? { state.withLock { $0.extensions[type] } }
 

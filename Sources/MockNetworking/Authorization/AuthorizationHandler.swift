@@ -34,9 +34,7 @@ extension MockAuthorizationServer {
     /// By default, the user is `ada` and approves everything.
     ///
     /// - Parameter decide: Returns the decision about a request.
-    public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
-        endpoints.codes.decide(decide)
-    }
+    public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) { endpoints.codes.decide(decide) }
 
     /// Opens a URL like a user's browser, and returns the URL of the server's redirect.
     ///
@@ -114,9 +112,7 @@ final class AuthorizationHandler: Sendable {
     private var issuer: String { tokens.issuer }
     private var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
 
-    func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
-        state.withLock { $0.decide = decide }
-    }
+    func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) { state.withLock { $0.decide = decide } }
 
     // MARK: Authorization endpoint
 

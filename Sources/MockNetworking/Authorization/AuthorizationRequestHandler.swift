@@ -17,9 +17,7 @@ final class AuthorizationRequestHandler: Sendable {
     private let pushed = Mutex<[String: Pushed]>([:])
     private let clients: ClientRegister
 
-    init(clients: ClientRegister) {
-        self.clients = clients
-    }
+    init(clients: ClientRegister) { self.clients = clients }
 
     private var time: TimeSource { clients.configuration.serverTime }
 
@@ -37,9 +35,7 @@ final class AuthorizationRequestHandler: Sendable {
         return uri
     }
 
-    func pushedParameters(_ uri: String) -> [String: String]? {
-        pushed.withLock { $0[uri]?.parameters.fields }
-    }
+    func pushedParameters(_ uri: String) -> [String: String]? { pushed.withLock { $0[uri]?.parameters.fields } }
 
     /// Returns the parameters of a plain, signed or pushed request; the latter can be used once.
     func parameters(_ sent: RequestParameters) throws(TokenEndpointError) -> RequestParameters {

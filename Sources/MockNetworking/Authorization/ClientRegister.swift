@@ -27,9 +27,7 @@ final class ClientRegister: Sendable {
         self.configuration = configuration
     }
 
-    func remove(_ id: String) {
-        state.withLock { $0.clients[id] = nil }
-    }
+    func remove(_ id: String) { state.withLock { $0.clients[id] = nil } }
 
     func key(of id: String) -> VerificationKey? {
         let client = client(id)
@@ -37,9 +35,7 @@ final class ClientRegister: Sendable {
         return key
     }
 
-    func register(_ client: Client) {
-        state.withLock { $0.clients[client.id] = client }
-    }
+    func register(_ client: Client) { state.withLock { $0.clients[client.id] = client } }
 
     func client(_ id: String) -> Client? { state.withLock { $0.clients[id] } }
 

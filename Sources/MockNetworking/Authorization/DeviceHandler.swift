@@ -21,9 +21,7 @@ extension MockAuthorizationServer {
     /// - Parameter userCode: The code that the device displayed.
     /// - Returns: Whether a device with this code is waiting.
     @discardableResult
-    public func denyDevice(userCode: String) -> Bool {
-        endpoints.devices.decision(userCode, subject: nil) != nil
-    }
+    public func denyDevice(userCode: String) -> Bool { endpoints.devices.decision(userCode, subject: nil) != nil }
 
     /// Approves a backchannel authentication on behalf of a user ([OpenID Connect CIBA Core
     /// 1.0](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html)).
@@ -46,9 +44,7 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a request for this user is waiting.
     /// - Throws: `NetworkError` or `ServerError` if the notification fails.
     @discardableResult
-    public func denyAuthentication(of user: String) async throws -> Bool {
-        try await decide(user, subject: nil)
-    }
+    public func denyAuthentication(of user: String) async throws -> Bool { try await decide(user, subject: nil) }
 
     private func decide(_ user: String, subject: String?) async throws -> Bool {
         guard let (id, notification) = endpoints.devices.decision(user, subject: subject) else { return false }

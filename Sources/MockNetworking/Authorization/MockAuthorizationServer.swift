@@ -115,9 +115,7 @@ public final class MockAuthorizationServer: Sendable {
     /// Adds a client, or replaces the one with the same identifier.
     ///
     /// - Parameter client: The client.
-    public func register(_ client: Client) {
-        clients.register(client)
-    }
+    public func register(_ client: Client) { clients.register(client) }
 
     // MARK: Tokens
 
@@ -139,28 +137,20 @@ public final class MockAuthorizationServer: Sendable {
     /// Revokes one access token.
     ///
     /// - Parameter accessToken: The token.
-    public func revoke(_ accessToken: String) {
-        tokens.revoke(accessToken)
-    }
+    public func revoke(_ accessToken: String) { tokens.revoke(accessToken) }
 
     /// Revokes every access token issued so far; refresh tokens stay valid.
-    public func revokeAccessTokens() {
-        tokens.revokeAccessTokens()
-    }
+    public func revokeAccessTokens() { tokens.revokeAccessTokens() }
 
     /// Revokes every refresh token issued so far, and the access tokens derived from them.
-    public func revokeRefreshTokens() {
-        tokens.revokeRefreshTokens()
-    }
+    public func revokeRefreshTokens() { tokens.revokeRefreshTokens() }
 
     /// Returns a Boolean value that indicates whether the server issued an access token that is
     /// neither expired nor revoked.
     ///
     /// - Parameter accessToken: The token.
     /// - Returns: `true` if a resource server should accept the token.
-    public func isActive(_ accessToken: String) -> Bool {
-        authorization(for: accessToken) != nil
-    }
+    public func isActive(_ accessToken: String) -> Bool { authorization(for: accessToken) != nil }
 
     /// Returns the parameters of a pushed authorization request
     /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)), or those in its signed request object.
@@ -174,9 +164,7 @@ public final class MockAuthorizationServer: Sendable {
     /// Changes the users of the UserInfo endpoint.
     ///
     /// - Parameter change: The change.
-    public func setUsers(_ change: (inout Users) -> Void) {
-        userBook.withLock { change(&$0) }
-    }
+    public func setUsers(_ change: (inout Users) -> Void) { userBook.withLock { change(&$0) } }
 
     var users: Users { userBook.withLock { $0 } }
 

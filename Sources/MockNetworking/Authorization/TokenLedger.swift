@@ -167,13 +167,9 @@ final class TokenLedger: Sendable {
         return try signing.token(claims, header: ["typ": "token-introspection+jwt"])
     }
 
-    func revoke(_ accessToken: String) {
-        state.withLock { $0.accessTokens[accessToken] = nil }
-    }
+    func revoke(_ accessToken: String) { state.withLock { $0.accessTokens[accessToken] = nil } }
 
-    func revokeAccessTokens() {
-        state.withLock { $0.accessTokens = [:] }
-    }
+    func revokeAccessTokens() { state.withLock { $0.accessTokens = [:] } }
 
     // MARK: Refresh tokens
 
@@ -186,9 +182,7 @@ final class TokenLedger: Sendable {
         }
     }
 
-    func revokeFamily(_ family: Int) {
-        state.withLock { Self.revokeFamily(family, in: &$0) }
-    }
+    func revokeFamily(_ family: Int) { state.withLock { Self.revokeFamily(family, in: &$0) } }
 
     /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6));
     /// using a replaced one means that it has leaked, so its chain is revoked ([RFC 9700

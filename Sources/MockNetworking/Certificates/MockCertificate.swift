@@ -124,7 +124,5 @@ extension MockCertificate: CustomStringConvertible, CustomReflectable {
 }
 
 extension Certificate {
-    func pin() throws(CryptoError) -> String {
-        "sha256/" + Data(try publicKeyHash()).base64EncodedString()
-    }
+    func pin() throws(CryptoError) -> String { "sha256/" + Data(try publicKeyHash()).base64EncodedString() }
 }

@@ -79,17 +79,13 @@ extension RequestExpectation {
     ///   - name: The name, in any case.
     ///   - value: The value. If several fields have the name, one must have this value.
     /// - Returns: The expectation.
-    public func header(_ name: String, _ value: String) -> Self {
-        adding(.header(name: name, value: value))
-    }
+    public func header(_ name: String, _ value: String) -> Self { adding(.header(name: name, value: value)) }
 
     /// Returns the expectation with the requirement that a header field is missing.
     ///
     /// - Parameter name: The name, in any case.
     /// - Returns: The expectation.
-    public func withoutHeader(_ name: String) -> Self {
-        adding(.header(name: name, value: nil))
-    }
+    public func withoutHeader(_ name: String) -> Self { adding(.header(name: name, value: nil)) }
 
     /// Returns the expectation with a body; an empty body is the same as no body.
     ///
@@ -106,9 +102,7 @@ extension RequestExpectation {
     ///
     /// - Parameter text: The JSON text.
     /// - Returns: The expectation.
-    public func json(_ text: String) -> Self {
-        body(Data(text.utf8), contentType: "application/json")
-    }
+    public func json(_ text: String) -> Self { body(Data(text.utf8), contentType: "application/json") }
 
     /// Returns the expectation with a form body, with fields in any order.
     ///
@@ -142,9 +136,7 @@ extension RequestExpectation {
     }
 
     /// Returns whether a request meets all conditions; those after an unmet one aren't evaluated.
-    func matches(_ request: HTTPRequest) -> Bool {
-        conditions.allSatisfy { RequestDifference($0, request) == nil }
-    }
+    func matches(_ request: HTTPRequest) -> Bool { conditions.allSatisfy { RequestDifference($0, request) == nil } }
 }
 
 extension RequestExpectation: CustomStringConvertible {

@@ -79,9 +79,7 @@ final class Connection {
         return hasNews ? record : nil
     }
 
-    func beginAnswer(_ id: ExchangeID) {
-        state = .answering(id.number)
-    }
+    func beginAnswer(_ id: ExchangeID) { state = .answering(id.number) }
 
     func isAnswering(_ id: ExchangeID) -> Bool {
         if case .answering(let number) = state { number == id.number } else { false }

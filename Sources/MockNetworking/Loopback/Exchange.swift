@@ -39,9 +39,7 @@ public final class LoopbackBodyWriter: Sendable {
     /// - Parameter text: The part.
     /// - Throws: ``MockError`` with the code `connectionClosed` if the client or the server closed
     ///   the connection.
-    public func write(_ text: String) async throws {
-        try await write(Data(text.utf8))
-    }
+    public func write(_ text: String) async throws { try await write(Data(text.utf8)) }
 }
 
 struct Exchange: Sendable {
@@ -245,9 +243,7 @@ final class ResponseChannel: Sendable {
         post(admitted, cutEnding ?? budget.withLock { $0?.ending } ?? ending)
     }
 
-    func abandon() {
-        post(Data(), .close)
-    }
+    func abandon() { post(Data(), .close) }
 
     private func post(_ bytes: Data, _ ending: ResponseEnding) {
         let ending = if case .close = ending { closing } else { ending }

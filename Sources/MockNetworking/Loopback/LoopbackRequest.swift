@@ -38,31 +38,23 @@ public struct LoopbackRequest: Sendable {
     }
 
     /// The names and values in the query, in order, decoded with `+` as a space.
-    public var queryItems: [URLQueryItem] {
-        query.map { FormText.items(in: $0.utf8) } ?? []
-    }
+    public var queryItems: [URLQueryItem] { query.map { FormText.items(in: $0.utf8) } ?? [] }
 
     /// The names and values in an `application/x-www-form-urlencoded` body, in order; the
     /// `Content-Type` isn't checked.
-    public var formItems: [URLQueryItem] {
-        FormText.items(in: body)
-    }
+    public var formItems: [URLQueryItem] { FormText.items(in: body) }
 
     /// Returns the first value with a name in the query.
     ///
     /// - Parameter name: The decoded name.
     /// - Returns: The value, or `nil` if the query doesn't contain the name.
-    public func queryValue(_ name: String) -> String? {
-        queryItems.first { $0.name == name }?.value
-    }
+    public func queryValue(_ name: String) -> String? { queryItems.first { $0.name == name }?.value }
 
     /// Returns the first value with a name in the body's form.
     ///
     /// - Parameter name: The decoded name.
     /// - Returns: The value, or `nil` if the form doesn't contain the name.
-    public func formValue(_ name: String) -> String? {
-        formItems.first { $0.name == name }?.value
-    }
+    public func formValue(_ name: String) -> String? { formItems.first { $0.name == name }?.value }
 
     private var originForm: Substring {
         guard !target.hasPrefix("/"), let scheme = target.range(of: "://") else { return target[...] }

@@ -150,15 +150,11 @@ extension LoopbackResponse {
     ///   - closing: Whether the connection ends after it. If not, the server reads the next
     ///     request. The default is `true`.
     /// - Returns: The response.
-    public static func raw(_ text: String, closing: Bool = true) -> Self {
-        raw(Data(text.utf8), closing: closing)
-    }
+    public static func raw(_ text: String, closing: Bool = true) -> Self { raw(Data(text.utf8), closing: closing) }
 
     /// A missing response: the connection stays open until the client closes it or the server
     /// stops.
-    public static var never: Self {
-        Self(status: 0, headers: [:], content: .silence)
-    }
+    public static var never: Self { Self(status: 0, headers: [:], content: .silence) }
 
     /// The point in a response at which the server cuts the connection.
     @nonexhaustive
@@ -178,9 +174,7 @@ extension LoopbackResponse {
     ///
     /// - Parameter duration: The delay.
     /// - Returns: The delayed response.
-    public func delayed(by duration: Duration) -> Self {
-        changed { $0.pausesBeforeHead.append(.delay(duration)) }
-    }
+    public func delayed(by duration: Duration) -> Self { changed { $0.pausesBeforeHead.append(.delay(duration)) } }
 
     /// Returns the response with a delay between the header and the body, measured by the server's
     /// ``LoopbackServer/Configuration/time``.
@@ -192,13 +186,9 @@ extension LoopbackResponse {
     ///
     /// - Parameter gate: The gate, which a test opens.
     /// - Returns: The gated response.
-    public func gated(by gate: ResponseGate) -> Self {
-        changed { $0.pausesBeforeHead.append(.gate(gate)) }
-    }
+    public func gated(by gate: ResponseGate) -> Self { changed { $0.pausesBeforeHead.append(.gate(gate)) } }
 
-    package func bodyGated(by gate: ResponseGate) -> Self {
-        changed { $0.pausesBeforeBody.append(.gate(gate)) }
-    }
+    package func bodyGated(by gate: ResponseGate) -> Self { changed { $0.pausesBeforeBody.append(.gate(gate)) } }
 
     /// Returns the response with an interim response before it, with a status code of 100…199
     /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
@@ -221,9 +211,7 @@ extension LoopbackResponse {
     /// the connection in an orderly way.
     ///
     /// - Returns: The response that closes its connection.
-    public func closing() -> Self {
-        changed { $0.closesConnection = true }
-    }
+    public func closing() -> Self { changed { $0.closesConnection = true } }
 
     /// Returns the response without a close_notify when the server closes the connection during or
     /// after it.
@@ -233,9 +221,7 @@ extension LoopbackResponse {
     /// without TLS, and doesn't itself close the connection; use ``closing()``, for example.
     ///
     /// - Returns: The truncated response.
-    public func withoutCloseNotify() -> Self {
-        changed { $0.truncatesTLS = true }
-    }
+    public func withoutCloseNotify() -> Self { changed { $0.truncatesTLS = true } }
 
     private func changed(_ change: (inout Self) -> Void) -> Self {
         var copy = self

@@ -82,9 +82,7 @@ extension LoopbackServer {
 
         /// Creates the settings of a server with TLS 1.2 and 1.3, session tickets and no demand for
         /// client certificates.
-        public init(certificate: MockCertificate) {
-            self.certificate = certificate
-        }
+        public init(certificate: MockCertificate) { self.certificate = certificate }
 
         func makeContext() throws(MockError) -> TLSServerContext {
             var configuration = TLSServerConfiguration(chain: certificate.chain, key: certificate.key)

@@ -79,9 +79,7 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    deinit {
-        mailbox.post(.stop)
-    }
+    deinit { mailbox.post(.stop) }
 
     /// Starts a server.
     ///
@@ -170,9 +168,7 @@ public final class LoopbackServer: Sendable {
     /// Sets the closure for requests without a route.
     ///
     /// - Parameter handler: The closure that responds.
-    public func fallback(_ handler: @escaping Handler) {
-        changeRoutes { $0.fallback = handler }
-    }
+    public func fallback(_ handler: @escaping Handler) { changeRoutes { $0.fallback = handler } }
 
     private func changeRoutes(_ change: (inout LoopbackRoutes) -> Void) {
         // The old routes are released outside the lock, because a closure may own an object whose
@@ -193,9 +189,7 @@ public final class LoopbackServer: Sendable {
     ///
     /// - Parameter path: The path as sent.
     /// - Returns: The requests.
-    public func requests(for path: String) -> [LoopbackRequest] {
-        requests.filter { $0.path == path }
-    }
+    public func requests(for path: String) -> [LoopbackRequest] { requests.filter { $0.path == path } }
 
     /// The number of complete requests, whether or not they are recorded.
     public var requestCount: Int { state.read(\.requestCount) }
@@ -236,9 +230,7 @@ public final class LoopbackServer: Sendable {
     ///
     /// - Parameter count: The number of requests.
     /// - Throws: `CancellationError` at once when the task is canceled.
-    public func waitForRequests(count: Int) async throws {
-        try await state.wait { $0.requestCount >= count }
-    }
+    public func waitForRequests(count: Int) async throws { try await state.wait { $0.requestCount >= count } }
 
     /// Waits until at most the given number of connections are open.
     ///

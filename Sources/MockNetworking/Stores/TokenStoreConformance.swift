@@ -42,9 +42,7 @@ public struct TokenStoreConformance: Sendable {
     /// - Parameter makePair: Returns two stores that share an empty storage. It's called once for
     ///   each requirement. If stores can't share storage, return the same one twice. If hosts share
     ///   the records, exclusive access is checked in one of them.
-    public init(_ makePair: @escaping @Sendable () async throws -> Pair) {
-        self.makePair = makePair
-    }
+    public init(_ makePair: @escaping @Sendable () async throws -> Pair) { self.makePair = makePair }
 
     /// Runs the test suite.
     ///

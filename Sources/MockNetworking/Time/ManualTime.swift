@@ -95,17 +95,13 @@ public final class ManualTime: Sendable {
     /// Sets the wall clock without affecting the monotonic clock or waking tasks.
     ///
     /// - Parameter date: The new date.
-    public func setDate(_ date: Date) {
-        state.withLock { $0.date = date }
-    }
+    public func setDate(_ date: Date) { state.withLock { $0.date = date } }
 
     /// Waits until at least the given number of tasks are sleeping.
     ///
     /// - Parameter count: The number of tasks.
     /// - Throws: `CancellationError` at once when the task is canceled.
-    public func waitForSleepers(count: Int) async throws {
-        try await sleeping.wait { $0 >= count }
-    }
+    public func waitForSleepers(count: Int) async throws { try await sleeping.wait { $0 >= count } }
 
     /// Sleeps until the time has advanced far enough.
     ///
@@ -168,7 +164,5 @@ public final class ManualTime: Sendable {
         return result
     }
 
-    private func countSleepers() {
-        sleeping.update { $0 = state.withLock { $0.sleepers.count } }
-    }
+    private func countSleepers() { sleeping.update { $0 = state.withLock { $0.sleepers.count } } }
 }

@@ -26,14 +26,10 @@ public final class ResponseGate: Sendable {
     package var waiterCount: Int { state.read(\.waiting) }
 
     /// Opens the gate for waiting and future tasks.
-    public func open() {
-        state.update { $0.isOpen = true }
-    }
+    public func open() { state.update { $0.isOpen = true } }
 
     /// Closes the gate for future tasks.
-    public func close() {
-        state.update { $0.isOpen = false }
-    }
+    public func close() { state.update { $0.isOpen = false } }
 
     /// Waits until the gate is open.
     ///
@@ -48,9 +44,7 @@ public final class ResponseGate: Sendable {
     ///
     /// - Parameter count: The number of tasks.
     /// - Throws: `CancellationError` at once when the task is canceled.
-    public func waitForWaiters(count: Int) async throws {
-        try await state.wait { $0.waiting >= count }
-    }
+    public func waitForWaiters(count: Int) async throws { try await state.wait { $0.waiting >= count } }
 }
 
 enum ResponsePause: Sendable {
@@ -76,9 +70,7 @@ final class Script<Element: Sendable>: Sendable {
         }
     }
 
-    func append(_ added: [Element]) {
-        elements.withLock { $0.insert(contentsOf: added.reversed(), at: 0) }
-    }
+    func append(_ added: [Element]) { elements.withLock { $0.insert(contentsOf: added.reversed(), at: 0) } }
 }
 
 final class Watched<Value: Sendable>: Sendable {
@@ -95,18 +87,14 @@ final class Watched<Value: Sendable>: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ value: Value) {
-        state = Mutex(State(value: value))
-    }
+    init(_ value: Value) { state = Mutex(State(value: value)) }
 
     var value: Value { state.withLock { $0.value } }
 
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Reads from the value without copying it.
-    func read<Result: Sendable>(_ body: (borrowing Value) -> Result) -> Result {
-        state.withLock { body($0.value) }
-    }
+    func read<Result: Sendable>(_ body: (borrowing Value) -> Result) -> Result { state.withLock { body($0.value) } }
 
     /// Changes the value, then resumes the tasks whose condition holds.
     @discardableResult

@@ -87,17 +87,13 @@ public final class MockTransport: HTTPTransport {
     /// Appends responses to the script.
     ///
     /// - Parameter steps: The responses, in order.
-    public func append(_ steps: Step...) {
-        script.append(steps)
-    }
+    public func append(_ steps: Step...) { script.append(steps) }
 
     /// Waits until at least the given number of requests have arrived.
     ///
     /// - Parameter count: The number of requests.
     /// - Throws: `CancellationError` at once when the task is canceled.
-    public func waitForRequests(count: Int) async throws {
-        try await recorded.wait { $0.count >= count }
-    }
+    public func waitForRequests(count: Int) async throws { try await recorded.wait { $0.count >= count } }
 
     /// Responds to a request according to its expectation or the next step of the script.
     ///
@@ -242,9 +238,7 @@ extension HTTPRequest {
         return request
     }
 
-    fileprivate var summary: String {
-        "\(method) \(url.path.isEmpty ? "/" : url.path)"
-    }
+    fileprivate var summary: String { "\(method) \(url.path.isEmpty ? "/" : url.path)" }
 }
 
 extension NetworkError {
@@ -274,9 +268,7 @@ extension MockTransport {
         ///
         /// - Parameter response: The response.
         /// - Returns: The step.
-        public static func response(_ response: HTTPTransportResponse) -> Self {
-            Self(answer: .response(response))
-        }
+        public static func response(_ response: HTTPTransportResponse) -> Self { Self(answer: .response(response)) }
 
         /// Creates a step with a response of the given status, header fields and body.
         ///
@@ -315,17 +307,13 @@ extension MockTransport {
         ///
         /// - Parameter error: The error. If it isn't a `NetworkError`, it becomes the cause of one.
         /// - Returns: The step.
-        public static func failure(_ error: any Error) -> Self {
-            Self(answer: .failure(error))
-        }
+        public static func failure(_ error: any Error) -> Self { Self(answer: .failure(error)) }
 
         /// Creates a step that responds with a closure.
         ///
         /// - Parameter handler: The closure.
         /// - Returns: The step.
-        public static func handler(_ handler: @escaping Handler) -> Self {
-            Self(answer: .handler(handler))
-        }
+        public static func handler(_ handler: @escaping Handler) -> Self { Self(answer: .handler(handler)) }
 
         /// A missing response; the request fails at its deadline, if it has one.
         public static var never: Self { Self(answer: .never) }
@@ -335,17 +323,13 @@ extension MockTransport {
         ///
         /// - Parameter duration: The delay.
         /// - Returns: The delayed step.
-        public func delayed(by duration: Duration) -> Self {
-            pausing(.delay(duration))
-        }
+        public func delayed(by duration: Duration) -> Self { pausing(.delay(duration)) }
 
         /// Returns the step with a gate that holds the response back.
         ///
         /// - Parameter gate: The gate, which a test opens.
         /// - Returns: The gated step.
-        public func gated(by gate: ResponseGate) -> Self {
-            pausing(.gate(gate))
-        }
+        public func gated(by gate: ResponseGate) -> Self { pausing(.gate(gate)) }
 
         private func pausing(_ pause: ResponsePause) -> Self {
             var copy = self

@@ -47,14 +47,10 @@ public final class MockURLProtocol: URLProtocol {
     }
 
     /// The requests so far, in order, each listed once.
-    public static var requests: [URLRequest] {
-        state.withLock { $0.requests }
-    }
+    public static var requests: [URLRequest] { state.withLock { $0.requests } }
 
     /// Removes the handlers and the recorded requests.
-    public static func clear() {
-        change { $0 = State() }
-    }
+    public static func clear() { change { $0 = State() } }
 
     /// Gives a closure exclusive access to the handler and the record.
     ///
@@ -127,9 +123,7 @@ public final class MockURLProtocol: URLProtocol {
     }
 
     /// Suppresses further responses.
-    public override func stopLoading() {
-        isStopped.withLock { $0 = true }
-    }
+    public override func stopLoading() { isStopped.withLock { $0 = true } }
 
     private static func change(_ change: (inout State) -> Void) {
         // The old state is released outside the lock, because a closure may own an object whose

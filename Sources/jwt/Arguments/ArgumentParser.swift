@@ -206,9 +206,7 @@ struct ArgumentParser {
         return error("unknown option --\(name)" + (nearest.map { ", did you mean --\($0)?" } ?? ""))
     }
 
-    private func error(_ message: String) -> UsageError {
-        UsageError(path: path, message: message)
-    }
+    private func error(_ message: String) -> UsageError { UsageError(path: path, message: message) }
 
     /// Messages repeat only plain names, which can't contain control characters and are unlikely to
     /// be secrets.

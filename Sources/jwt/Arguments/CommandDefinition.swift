@@ -84,9 +84,7 @@ struct OptionDefinition: CommandOption {
         }
     }
 
-    func isNamed(_ name: some StringProtocol) -> Bool {
-        longName == name || aliases.contains { $0 == name }
-    }
+    func isNamed(_ name: some StringProtocol) -> Bool { longName == name || aliases.contains { $0 == name } }
 }
 
 protocol CommandOption: Sendable {

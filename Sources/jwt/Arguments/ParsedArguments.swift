@@ -3,13 +3,9 @@ struct ParsedArguments: Sendable {
     private(set) var operands: [String] = []
     private var texts: [String: [String]] = [:]
 
-    init(path: [String]) {
-        self.path = path
-    }
+    init(path: [String]) { self.path = path }
 
-    func value<Value>(of option: Option<Value>) throws(UsageError) -> Value? {
-        try values(of: option).last
-    }
+    func value<Value>(of option: Option<Value>) throws(UsageError) -> Value? { try values(of: option).last }
 
     func requiredValue<Value>(of option: Option<Value>) throws(UsageError) -> Value {
         guard let value = try value(of: option) else {
@@ -44,14 +40,17 @@ struct ParsedArguments: Sendable {
         if let broken = rules.first(where: \.value) { throw usageError(broken.key) }
     }
 
+    /// The number of options that read standard input, of those whose value is a file.
+    func standardInputCount(in options: [OptionDefinition]) -> Int {
+        options.count { $0.value?.kind == .file && texts[$0.longName]?.contains("-") == true }
+    }
+
     /// Checks that at most one of several inputs is standard input; `nil` is an absent input.
     func checkStandardInput(_ readers: [Bool?], _ message: String) throws(UsageError) {
         if readers.count(where: { $0 == true }) > 1 { throw usageError(message) }
     }
 
-    func usageError(_ message: String) -> UsageError {
-        UsageError(path: path, message: message)
-    }
+    func usageError(_ message: String) -> UsageError { UsageError(path: path, message: message) }
 
     func contains(_ options: any CommandOption) -> Bool {
         options.definitions.contains { texts[$0.longName] != nil }
@@ -61,9 +60,7 @@ struct ParsedArguments: Sendable {
         texts[option.longName, default: []].append(text)
     }
 
-    mutating func add(operand: String) {
-        operands.append(operand)
-    }
+    mutating func add(operand: String) { operands.append(operand) }
 }
 
 struct UsageError: Error, Equatable {

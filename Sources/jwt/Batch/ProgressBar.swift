@@ -36,9 +36,7 @@ struct BatchProgress {
         finish(.completed)
     }
 
-    mutating func end() {
-        finish(.failed)
-    }
+    mutating func end() { finish(.failed) }
 
     private mutating func finish(_ state: TransferProgress.State) {
         guard isShown else { return }

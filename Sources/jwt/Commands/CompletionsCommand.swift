@@ -199,9 +199,7 @@ struct ZshCompletion {
             .replacing(":", with: "\\:")
     }
 
-    private static func quoted(_ text: String) -> String {
-        "'" + text.replacing("'", with: "'\\''") + "'"
-    }
+    private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
 }
 
 struct FishCompletion {

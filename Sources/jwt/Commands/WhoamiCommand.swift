@@ -142,9 +142,7 @@ struct PlatformOffer {
         }
     }
 
-    private var expiry: String? {
-        claims?.expiration.map { $0.formatted(.iso8601) }
-    }
+    private var expiry: String? { claims?.expiration.map { $0.formatted(.iso8601) } }
 
     var text: String {
         let rows = [

@@ -9,22 +9,16 @@ struct FileDescriptor: ~Copyable {
 
         static var current: Failure { Failure(number: errno) }
 
-        var message: String {
-            unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
-        }
+        var message: String { unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)" }
     }
 
     private let number: Int32
     private let isOwned: Bool
 
     /// Returns a standard stream, which stays open for the lifetime of the process.
-    static func standard(_ number: Int32) -> FileDescriptor {
-        FileDescriptor(number: number, isOwned: false)
-    }
+    static func standard(_ number: Int32) -> FileDescriptor { FileDescriptor(number: number, isOwned: false) }
 
-    init(reading path: String) throws(Failure) {
-        try self.init(path, O_RDONLY | O_CLOEXEC, mode: 0)
-    }
+    init(reading path: String) throws(Failure) { try self.init(path, O_RDONLY | O_CLOEXEC, mode: 0) }
 
     init(creating path: String, mode: mode_t) throws(Failure) {
         try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
@@ -152,9 +146,7 @@ struct FileDescriptor: ~Copyable {
     }
 
     /// Keeps the file open while a closure runs, for example to hold a lock.
-    func whileOpen<Result>(_ body: () throws -> Result) rethrows -> Result {
-        try body()
-    }
+    func whileOpen<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
 
     func setMode(_ mode: mode_t) throws(Failure) {
         guard fchmod(number, mode) == 0 else { throw .current }

@@ -24,9 +24,7 @@ struct InputFile: ArgumentValue, Equatable {
         path = argument
     }
 
-    init(path: String) {
-        self.path = path
-    }
+    init(path: String) { self.path = path }
 
     var isStandardInput: Bool { path == "-" }
     var name: String { isStandardInput ? "standard input" : path }

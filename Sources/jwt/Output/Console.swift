@@ -17,9 +17,7 @@ struct Console: Sendable {
         try print([member: .string(text)])
     }
 
-    func print(_ object: JSONObject) throws(CommandFailure) {
-        try print(VisibleText.json(object.serialized()))
-    }
+    func print(_ object: JSONObject) throws(CommandFailure) { try print(VisibleText.json(object.serialized())) }
 
     func show(_ json: String) throws(CommandFailure) {
         let visible = VisibleText.json(json)
@@ -55,9 +53,7 @@ struct Console: Sendable {
         try? FileDescriptor.standard(STDERR_FILENO).writeAll(Array(text.utf8))
     }
 
-    func note(_ line: String) {
-        report("note", .string(line), text: line)
-    }
+    func note(_ line: String) { report("note", .string(line), text: line) }
 
     func tellSignIn(_ line: String, _ parts: [(name: String, value: JSONValue?)]) {
         let parts = parts.compactMap { part in part.value.map { (part.name, $0) } }
@@ -103,14 +99,10 @@ struct Console: Sendable {
 /// JSON leaves DEL and the C1 controls unescaped, one of which starts terminal commands, and
 /// characters that reverse or hide text.
 enum VisibleText {
-    static func json(_ text: String) -> String {
-        escaped(text, keepsLineBreaks: true)
-    }
+    static func json(_ text: String) -> String { escaped(text, keepsLineBreaks: true) }
 
     /// Returns one safe line for text with line breaks or terminal commands, such as a file name.
-    static func line(_ text: String) -> String {
-        escaped(text, keepsLineBreaks: false)
-    }
+    static func line(_ text: String) -> String { escaped(text, keepsLineBreaks: false) }
 
     private static func escaped(_ text: String, keepsLineBreaks: Bool) -> String {
         let isEscaped = { (scalar: Unicode.Scalar) in isHidden(scalar) && !(keepsLineBreaks && scalar == "\n") }

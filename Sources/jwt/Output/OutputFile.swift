@@ -16,9 +16,7 @@ struct OutputFile: ArgumentValue, Equatable {
         path = argument
     }
 
-    private init(path: String) {
-        self.path = path
-    }
+    private init(path: String) { self.path = path }
 
     var isStandardOutput: Bool { path == "-" }
 }
@@ -64,9 +62,7 @@ struct StagedFile: ~Copyable {
         try CommandFailure.reporting(at: Self.subject(path)) { try file.setMode(mode) }
     }
 
-    deinit {
-        TemporaryFiles.remove(temporaryPath)
-    }
+    deinit { TemporaryFiles.remove(temporaryPath) }
 
     /// Renames the temporary file, unless another file appeared and must stay.
     func commit() throws(CommandFailure) {
@@ -82,9 +78,7 @@ struct StagedFile: ~Copyable {
         if !replaces { _ = unsafe unlink(path) }
     }
 
-    private func replace() -> Int32 {
-        TemporaryFiles.rename(temporaryPath, to: path)
-    }
+    private func replace() -> Int32 { TemporaryFiles.rename(temporaryPath, to: path) }
 
     /// Gives the file its final name, unless another file has it.
     ///

@@ -186,7 +186,5 @@ struct MessageCoverage {
         return [Part(name: "the content", value: recorded.content.map { "\($0.count) bytes" })]
     }
 
-    private func covers(_ name: String) -> Bool {
-        covered.contains { $0.name == name && !$0.has("req") }
-    }
+    private func covers(_ name: String) -> Bool { covered.contains { $0.name == name && !$0.has("req") } }
 }

@@ -78,8 +78,8 @@ struct RequestCommand: Sendable {
         request = try RequestOptions(options.arguments)
         roots = try options.arguments.value(of: RootsOption.option)
         if token == nil, let warning = options.warnings.first { console.warn(warning) }
-        let readers = [token?.standardInputReaders ?? (roots?.isStandardInput ?? false ? 1 : 0)]
-        if (readers + [signature?.standardInputReaders ?? 0, request.standardInputReaders]).reduce(0, +) > 1 {
+        let files = options.arguments.standardInputCount(in: TokenOptions.members + SignatureOptions.members)
+        if files + request.standardInputReaders > 1 {
             throw arguments.usageError(
                 "only one of the keys, secrets, header fields and the body can come from standard input"
             )

@@ -133,10 +133,6 @@ struct SignatureOptions: Sendable {
         }
     }
 
-    var standardInputReaders: Int {
-        (source?.takesStandardInput ?? false ? 1 : 0) + (response?.file.isStandardInput ?? false ? 1 : 0)
-    }
-
     var verifiesResponses: Bool { response != nil }
 
     func interceptors(

@@ -269,7 +269,5 @@ struct ClaimPathArgument: ArgumentValue {
         byte == period || byte == brackets.open || byte == brackets.close
     }
 
-    private static func isPlain(_ name: String) -> Bool {
-        !name.isEmpty && !name.utf8.contains(where: isSpecial)
-    }
+    private static func isPlain(_ name: String) -> Bool { !name.isEmpty && !name.utf8.contains(where: isSpecial) }
 }

@@ -132,9 +132,7 @@ struct ClaimOptions {
 
     /// Validates the registered claims (RFC 7519 §4.1), because verifiers reject or ignore
     /// malformed ones.
-    static func check(_ claims: JSONObject) throws(TokenError) {
-        _ = try claims.registeredClaims()
-    }
+    static func check(_ claims: JSONObject) throws(TokenError) { _ = try claims.registeredClaims() }
 
     private static func advice(on claims: JSONObject) -> String {
         let options: [(claim: String, definition: OptionDefinition)] = [
@@ -166,9 +164,7 @@ struct MemberCollection {
     /// The origins by name in bytes, because Swift strings with different code points can be equal.
     private var origins: [[UInt8]: String] = [:]
 
-    init(kind: String) {
-        self.kind = kind
-    }
+    init(kind: String) { self.kind = kind }
 
     mutating func add(_ name: String, _ value: JSONValue, from origin: String) throws(ValueError) {
         if let other = origins.updateValue(origin, forKey: Array(name.utf8)) {
@@ -178,9 +174,7 @@ struct MemberCollection {
         object[name] = value
     }
 
-    func contains(_ name: String) -> Bool {
-        origins[Array(name.utf8)] != nil
-    }
+    func contains(_ name: String) -> Bool { origins[Array(name.utf8)] != nil }
 }
 
 /// A claim or header parameter, whose value is JSON if it parses as JSON, and text otherwise.

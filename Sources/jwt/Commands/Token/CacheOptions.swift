@@ -65,8 +65,6 @@ struct CacheOptions: Sendable {
         ])
     }
 
-    var standardInputReaders: Int { [key, password].count { $0?.isStandardInput ?? false } }
-
     private static func checked(_ text: String) throws(CommandFailure) -> Secret {
         let octets = [SecretEncoding.base64, .base64url].lazy.compactMap { $0.octets(Array(text.utf8)) }.first
         guard octets?.count == 32, !text.utf8.contains(0x0A) else {

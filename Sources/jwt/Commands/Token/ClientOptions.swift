@@ -186,13 +186,6 @@ struct ClientOptions: Sendable {
 
     var usesPlatform: Bool { platformType != nil }
 
-    var standardInputReaders: Int {
-        [
-            secret?.isStandardInput ?? false, key?.takesStandardInput ?? false, certificate?.isStandardInput ?? false,
-            certificateKey?.isStandardInput ?? false, assertionCertificate?.isStandardInput ?? false,
-        ].count { $0 }
-    }
-
     /// Reads the credentials; a certificate beside a secret or key binds tokens to it.
     func authentication(
         for server: ServerOptions,

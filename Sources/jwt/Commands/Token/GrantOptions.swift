@@ -26,9 +26,7 @@ struct GrantOptions: Sendable {
 
         let identifier: String
 
-        private init(identifier: String) {
-            self.identifier = identifier
-        }
+        private init(identifier: String) { self.identifier = identifier }
 
         init(argument: String) throws(ValueError) {
             if Self.names.contains(argument) {
@@ -168,11 +166,6 @@ struct GrantOptions: Sendable {
         ])
     }
 
-    var standardInputReaders: Int {
-        let token = if case .token(let source)? = subject { source } else { PasswordSource?.none }
-        return [refreshToken, token].count { $0?.isStandardInput ?? false }
-    }
-
     var usesPlatform: Bool {
         if case .platform? = subject { true } else { false }
     }
@@ -276,8 +269,6 @@ struct BindingOptions: Sendable {
     }
 
     var isKeyKept: Bool { isBound && key == nil }
-    var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
-
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
         guard let key else { return isBound ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())

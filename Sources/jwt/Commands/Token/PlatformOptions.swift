@@ -188,9 +188,7 @@ struct PlatformSource: ArgumentValue, Equatable {
         return .vault(role: role, mount: mount.isEmpty ? "jwt" : mount, jwt: source)
     }
 
-    private static func text(_ text: String) throws(ValueError) -> String {
-        try NonEmptyText(argument: text).text
-    }
+    private static func text(_ text: String) throws(ValueError) -> String { try NonEmptyText(argument: text).text }
 
     private static func variable(_ text: String) throws(ValueError) -> String {
         try EnvironmentVariable(argument: text).name

@@ -91,8 +91,6 @@ struct ServerOptions: Sendable {
         return server
     }
 
-    var takesStandardInput: Bool { roots?.isStandardInput ?? false }
-
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
         try Self.transport(roots: roots, identity)
     }

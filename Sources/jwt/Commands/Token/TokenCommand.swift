@@ -201,17 +201,12 @@ struct TokenOptions: Sendable {
         )
         binding = try BindingOptions(arguments)
         cache = try CacheOptions(arguments, needsStore: grant.needsStore)
-        if standardInputReaders > 1 {
+        if arguments.standardInputCount(in: Self.members) > 1 {
             throw arguments.usageError("only one key or secret can come from standard input")
         }
     }
 
     var isInteractive: Bool { grant.kind.isInteractive }
-
-    var standardInputReaders: Int {
-        (server.takesStandardInput ? 1 : 0) + client.standardInputReaders + grant.standardInputReaders
-            + binding.standardInputReaders + cache.standardInputReaders
-    }
 
     func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
