@@ -51,7 +51,7 @@ struct BatchRun {
             progress?.move(to: reader.octetCount)
         }
         try flush(&output)
-        progress?.complete()
+        progress?.end(isComplete: true)
         guard refusedCount == 0 else {
             throw CommandFailure(.rejected, "\(refusedCount) of \(count) lines failed")
         }

@@ -31,17 +31,11 @@ struct BatchProgress {
         show(.running, bytesPerSecond: Double(count) / seconds)
     }
 
-    mutating func complete() {
-        count = total
-        finish(.completed)
-    }
-
-    mutating func end() { finish(.failed) }
-
-    private mutating func finish(_ state: TransferProgress.State) {
+    mutating func end(isComplete: Bool = false) {
         guard isShown else { return }
         isShown = false
-        show(state)
+        if isComplete { count = total }
+        show(isComplete ? .completed : .failed)
     }
 
     private func show(_ state: TransferProgress.State, bytesPerSecond: Double? = nil) {

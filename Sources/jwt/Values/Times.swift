@@ -29,6 +29,12 @@ struct Timestamp: ArgumentValue, Equatable {
         self = timestamp
     }
 
+    /// Returns the end of a message, such as " (exp is 2026-01-31T12:00:00Z)".
+    static func note(_ name: String, _ secondsSince1970: Double?) -> String {
+        let time = secondsSince1970.flatMap { Timestamp(secondsSince1970: $0) }
+        return time.map { " (\(name) is \($0.text))" } ?? ""
+    }
+
     var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
     var text: String { text(offset: 0) }
 

@@ -88,19 +88,15 @@ struct SignatureRules {
     }
 
     func advice(for error: HTTPSignatureError, _ parameters: SignatureParameters?) -> String {
+        let advice = "; --at TIME checks as of another time"
         switch error.code {
         case .tooOld, .createdInFuture:
-            return Self.time("created", parameters?.created) + "; --at TIME checks as of another time"
-        case .expired: return Self.time("expires", parameters?.expires) + "; --at TIME checks as of another time"
+            return Timestamp.note("created", parameters?.created?.timeIntervalSince1970) + advice
+        case .expired: return Timestamp.note("expires", parameters?.expires?.timeIntervalSince1970) + advice
         case .insufficientCoverage where name == nil && error.message.contains("content-digest"):
             return "; \(Self.allowsUnsignedContent.definition.spelling) accepts such a signature"
         default: return ""
         }
-    }
-
-    private static func time(_ name: String, _ date: Date?) -> String {
-        let time = date.flatMap { Timestamp(secondsSince1970: $0.timeIntervalSince1970) }
-        return time.map { " (\(name) is \($0.text))" } ?? ""
     }
 }
 

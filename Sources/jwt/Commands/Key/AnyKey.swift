@@ -152,26 +152,27 @@ enum KeyForm: String, CaseIterable, NamedValue {
             case .traditional, .traditionalDER: (.traditional, .traditional)
             default: (password.map { .encryptedPKCS8(password: $0) } ?? .pkcs8, .spki)
             }
-        switch (self, key.part) {
-        case (.jwk, _):
-            return Array((VisibleText.json(try key.jwk(keyID: keyID).members.serialized()) + "\n").utf8)
-        case (.pem, .privateKey(let key)), (.traditional, .privateKey(let key)):
-            return Array(try key.pem(privateFormat).utf8)
-        case (.pem, .publicKey(let key)), (.traditional, .publicKey(let key)):
-            return Array(try key.pem(publicFormat).utf8)
-        case (.der, .privateKey(let key)), (.traditionalDER, .privateKey(let key)):
-            return Array(try key.der(privateFormat))
-        case (.der, .publicKey(let key)), (.traditionalDER, .publicKey(let key)):
-            return Array(try key.der(publicFormat))
-        case (.pem, .decryptionKey(let key)), (.traditional, .decryptionKey(let key)):
-            return Array(try key.pem(privateFormat).utf8)
-        case (.pem, .encryptionKey(let key)), (.traditional, .encryptionKey(let key)):
-            return Array(try key.pem(publicFormat).utf8)
-        case (.der, .decryptionKey(let key)), (.traditionalDER, .decryptionKey(let key)):
-            return Array(try key.der(privateFormat))
-        case (.der, .encryptionKey(let key)), (.traditionalDER, .encryptionKey(let key)):
-            return Array(try key.der(publicFormat))
-        case (.raw, _):
+        switch self {
+        case .jwk: return Array((VisibleText.json(try key.jwk(keyID: keyID).members.serialized()) + "\n").utf8)
+        case .pem, .traditional:
+            let text =
+                switch key.part {
+                case .privateKey(let key): try key.pem(privateFormat)
+                case .publicKey(let key): try key.pem(publicFormat)
+                case .decryptionKey(let key): try key.pem(privateFormat)
+                case .encryptionKey(let key): try key.pem(publicFormat)
+                }
+            return Array(text.utf8)
+        case .der, .traditionalDER:
+            let data =
+                switch key.part {
+                case .privateKey(let key): try key.der(privateFormat)
+                case .publicKey(let key): try key.der(publicFormat)
+                case .decryptionKey(let key): try key.der(privateFormat)
+                case .encryptionKey(let key): try key.der(publicFormat)
+                }
+            return Array(data)
+        case .raw:
             guard key.isSymmetric, let secret = try key.jwk(keyID: nil).members["k"]?.string else {
                 throw TokenError(.unsupportedKey, "only a secret has a raw form; use --to pem, der or jwk")
             }

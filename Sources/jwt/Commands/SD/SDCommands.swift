@@ -233,8 +233,8 @@ struct ClaimPathArgument: ArgumentValue {
     }
 
     private static func pointer(_ text: String) -> ClaimPath? {
-        guard let object = try? JSONObject(parsing: "{\"\":\(text)}"), object.count == 1, let value = object[""],
-            let path = ClaimPath(pointer: value), path.pointer.array?.first?.string != nil
+        guard let path = JSONValue(text: text).flatMap(ClaimPath.init(pointer:)),
+            path.pointer.array?.first?.string != nil
         else { return nil }
         return path
     }

@@ -190,7 +190,7 @@ struct Assignment: ArgumentValue {
         }
         name = String(argument[..<equals])
         let text = String(argument[equals...].dropFirst())
-        if let json = Self.json(text) {
+        if let json = JSONValue(text: text) {
             value = json
         } else if Self.isMeantAsJSON(text) {
             throw ValueError(
@@ -203,16 +203,18 @@ struct Assignment: ArgumentValue {
         }
     }
 
-    /// Returns the value if the entire text is JSON; it's wrapped, because the strict parser
-    /// accepts only objects.
-    private static func json(_ text: String) -> JSONValue? {
-        guard let object = try? JSONObject(parsing: "{\"value\":\(text)}"), object.count == 1 else { return nil }
-        return object["value"]
-    }
-
     /// Returns whether text looks like an object or array, which must not silently become a text
     /// claim if it's invalid.
     private static func isMeantAsJSON(_ text: String) -> Bool {
         text.hasPrefix("{") && text.hasSuffix("}") || text.hasPrefix("[") && text.hasSuffix("]")
+    }
+}
+
+extension JSONValue {
+    /// Parses a text that is JSON as a whole, in an object, because the parser accepts only those.
+    init?(text: String) {
+        guard let object = try? JSONObject(parsing: "{\"\":\(text)}"), object.count == 1, let value = object[""]
+        else { return nil }
+        self = value
     }
 }

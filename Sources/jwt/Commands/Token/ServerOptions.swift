@@ -50,7 +50,7 @@ struct ServerOptions: Sendable {
     private let issuer: String
     private let authorizationEndpoint: URL?
     private let deviceEndpoint: URL?
-    private let roots: InputFile?
+    let roots: InputFile?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let endpoint = try arguments.value(of: Self.tokenEndpoint)
@@ -89,10 +89,6 @@ struct ServerOptions: Sendable {
         server.authorizationEndpoint = authorizationEndpoint ?? server.authorizationEndpoint
         server.deviceAuthorizationEndpoint = deviceEndpoint ?? server.deviceAuthorizationEndpoint
         return server
-    }
-
-    func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
-        try Self.transport(roots: roots, identity)
     }
 
     static func transport(

@@ -215,9 +215,9 @@ struct TokenOptions: Sendable {
         var grant = try self.grant.grant(console, platform: identity)
         if client.usesPlatform, let identity { grant = IdentifiedGrant(grant: grant, name: identity.name) }
         let store = try cache.store(console, timeout: server.timeout) { () throws(CommandFailure) in
-            try server.transport(nil)
+            try ServerOptions.transport(roots: server.roots)
         }
-        let transport = try server.transport(client.identity(console))
+        let transport = try ServerOptions.transport(roots: server.roots, client.identity(console))
         let asking = NetworkClient(
             transport: transport,
             options: NetworkClient.Options(timeout: server.timeout, maximumBodySize: 1 << 20, userAgent: .command)

@@ -193,19 +193,10 @@ struct PolicyOptions {
         switch error.code {
         case .missingClaim where claims?["exp"] == nil && error.message.contains("“exp”"):
             return "; \(allowNoExpiration.definition.spelling) accepts such a token"
-        case .expired:
-            return time("exp", in: claims)
-        case .notYetValid:
-            return time("nbf", in: claims)
-        case .issuedInFuture:
-            return time("iat", in: claims)
-        default:
-            return ""
+        case .expired: return Timestamp.note("exp", claims?["exp"]?.number?.double)
+        case .notYetValid: return Timestamp.note("nbf", claims?["nbf"]?.number?.double)
+        case .issuedInFuture: return Timestamp.note("iat", claims?["iat"]?.number?.double)
+        default: return ""
         }
-    }
-
-    private static func time(_ name: String, in claims: JSONObject?) -> String {
-        let time = claims?[name]?.number?.double.flatMap { Timestamp(secondsSince1970: $0) }
-        return time.map { " (\(name) is \($0.text))" } ?? ""
     }
 }
