@@ -25,6 +25,47 @@ struct CommandFailure: Error {
 
     init(_ code: Code, _ error: TokenError) { self.init(code, error.message, cause: error) }
 
+    init(_ error: OAuth2Error, at name: String) {
+        let refusals: Set<OAuth2Error.Code> = [
+            .requestRejected, .invalidClient, .reauthenticationRequired, .proofRejected, .missingNonce, .repeatedNonce,
+            .tooManyNonces, .freshTokenRejected, .insufficientScope, .stepUpRequired, .authorizationDenied,
+            .authorizationExpired, .stateMismatch, .issuerMismatch,
+        ]
+        var message = error.message
+        var advice = ""
+        let code = error.serverCode.map { " [\($0)]" } ?? ""
+        switch error.code {
+        case .reauthenticationRequired where error.serverCode == nil && error.status == nil:
+            // If the user must sign in for the requested token itself, `token(isForced:asksUser:)`
+            // has already handled the error.
+            message = "not signed in with the profile whose token is exchanged"
+            advice = "; run jwt token --sign-in --profile NAME with its name"
+        case .reauthenticationRequired:
+            message = "the server rejected the refresh token"
+            if error.isPossiblyLostRotation { message += "; a lost response may have rotated it" }
+            advice = "; get a new one and replace the old one with it"
+        case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
+            advice = "; choose another folder with --cache-dir FOLDER, or check the store of --store ADDRESS"
+        case .serverUnreachable:
+            if let cause = error.cause as? NetworkError {
+                message += ": \(cause.message)"
+                advice = cause.trustAdvice
+            }
+        case .endpointMissing:
+            message = String(error.message.prefix { $0 != ";" })
+            advice = "; pass --issuer ISSUER to discover it, or --device-endpoint URL or --authorization-endpoint URL"
+        case .assertionFailed, .grantFailed:
+            if let cause = error.cause as? WorkloadIdentityError { message += ": \(cause.message)" }
+        case .unsupportedTokenType: advice = "; use --dpop to bind tokens to a key"
+        default: break
+        }
+        self.init(
+            refusals.contains(error.code) ? .rejected : .failed,
+            "\(name): \(message)\(code)\(advice)",
+            cause: error
+        )
+    }
+
     /// Runs a closure, and turns every error that isn't a failure yet into one.
     static func reporting<Value: ~Copyable>(
         _ code: Code = .failed,

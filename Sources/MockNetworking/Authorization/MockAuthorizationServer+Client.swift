@@ -10,7 +10,7 @@ extension MockAuthorizationServer {
         public let id: String
         /// The scopes that the client may request; `nil`, the default, for any.
         public let scopes: Set<String>?
-        /// The exact redirect URIs, none by default; for `http://127.0.0.1/…`, any port is accepted.
+        /// The exact redirect URIs, none by default; `http://127.0.0.1/…` accepts any port.
         public var redirectURIs: [String] = []
         /// The exact redirect URIs after a logout ([OpenID Connect RP-Initiated Logout
         /// 1.0](https://openid.net/specs/openid-connect-rpinitiated-1_0.html)).

@@ -61,7 +61,6 @@ final class TokenLedger: Sendable {
     }
 
     var issuedCount: Int { state.withLock { $0.issuedCount } }
-
     var reuseCount: Int { state.withLock { $0.reuseCount } }
 
     // MARK: Access tokens
@@ -275,7 +274,6 @@ final class SigningState: Sendable {
 
     /// The current signer; a single value, so that key and key ID always match.
     var service: SigningKey { state.withLock { $0.service } }
-
     var keys: JWKSet { JWKSet(keys: state.withLock { $0.published }) }
 
     func rotate(withdrawingOld: Bool) throws(TokenError) {

@@ -90,7 +90,6 @@ final class Watched<Value: Sendable>: Sendable {
     init(_ value: Value) { state = Mutex(State(value: value)) }
 
     var value: Value { state.withLock { $0.value } }
-
     var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Reads from the value without copying it.

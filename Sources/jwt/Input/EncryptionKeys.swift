@@ -150,7 +150,7 @@ struct EncryptionCandidates {
         )
     }
 
-    /// Returns whether the content encryption determines the key: for `dir`, also by its name in the JWK.
+    /// Returns whether the content encryption determines the key, as for `dir`.
     private func direct(_ algorithm: JWEAlgorithm?) -> Bool {
         let stated = jwk.algorithm.map { $0 == "dir" || JWEEncryption(rawValue: $0) != nil } ?? false
         return algorithm == .dir || algorithm == nil && stated

@@ -8,7 +8,6 @@ struct FileDescriptor: ~Copyable {
         static let missing = Failure(number: ENOENT)
 
         static var current: Failure { Failure(number: errno) }
-
         var message: String { unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)" }
     }
 

@@ -1,58 +1,24 @@
 import Networking
 import OAuth2
-import WorkloadIdentity
 
 struct TokenAccess: Sendable {
+    let name: String
     /// The server, client and grant, without secrets.
     let identifier: String
+    let grant: any Grant
+    let grantSource: GrantTokenSource
     let signIn: SignIn?
+    let store: any TokenStore
     /// The transport for the authorization server and the API, with the client certificate, if any.
     let transport: CurlTransport
-    private let name: String
-    private let makeAuthenticator: @Sendable () -> OAuth2Authenticator
-    private let grantSource: GrantTokenSource
-    private let asking: OAuth2Client
-    private let network: NetworkClient
-    private let store: any TokenStore
-    private let timeout: Duration
-    private let leastLifetime: Duration
-    private let console: Console
+    let network: NetworkClient
+    let client: OAuth2Client
+    let timeout: Duration
+    let leastLifetime: Duration
+    let console: Console
 
-    init(
-        _ options: ServerOptions,
-        server: AuthorizationServer,
-        clientAuthentication: any ClientAuthentication,
-        grant: any Grant,
-        signIn: SignIn?,
-        store: any TokenStore,
-        dpop: DPoPKey?,
-        transport: CurlTransport,
-        client: NetworkClient,
-        leastLifetime: Duration,
-        console: Console
-    ) {
-        name = options.name
-        self.signIn = signIn
-        self.transport = transport
-        network = client
-        self.store = store
-        self.leastLifetime = leastLifetime
-        self.console = console
-        let timing = OAuth2Timing(timeout: options.timeout)
-        timeout = options.timeout
-        identifier = [server.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " ")
-        let client = OAuth2Client(
-            server: server,
-            clientAuthentication: clientAuthentication,
-            dpop: dpop,
-            client: client,
-            timing: timing
-        )
-        asking = client
-        grantSource = GrantTokenSource(client: client, grant: grant, store: store)
-        makeAuthenticator = {
-            OAuth2Authenticator(client: client, grant: grant, resources: .everyHTTPSOrigin, store: store)
-        }
+    private var authenticator: OAuth2Authenticator {
+        OAuth2Authenticator(client: client, grant: grant, resources: .everyHTTPSOrigin, store: store)
     }
 
     var source: LastingTokenSource {
@@ -98,15 +64,13 @@ struct TokenAccess: Sendable {
                     return try await source.token(for: need)
                 } catch let error as OAuth2Error where error.code == .reauthenticationRequired {}
             }
-            let tokens = try await signIn.tokens(asking, network, timeout: timeout, console)
-            try await makeAuthenticator().signIn(with: tokens)
+            let tokens = try await signIn.tokens(client, network, timeout: timeout, console)
+            try await authenticator.signIn(with: tokens)
             return tokens.accessToken
         }
     }
 
-    func signOut() throws(CommandFailure) {
-        try failing { [makeAuthenticator] in try await makeAuthenticator().signOut() }
-    }
+    func signOut() throws(CommandFailure) { try failing { [self] in try await authenticator.signOut() } }
 
     private func failing<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
@@ -118,49 +82,6 @@ struct TokenAccess: Sendable {
                 throw CommandFailure(error, at: name)
             }
         }
-    }
-}
-
-extension CommandFailure {
-    init(_ error: OAuth2Error, at name: String) {
-        let refusals: Set<OAuth2Error.Code> = [
-            .requestRejected, .invalidClient, .reauthenticationRequired, .proofRejected, .missingNonce, .repeatedNonce,
-            .tooManyNonces, .freshTokenRejected, .insufficientScope, .stepUpRequired, .authorizationDenied,
-            .authorizationExpired, .stateMismatch, .issuerMismatch,
-        ]
-        var message = error.message
-        var advice = ""
-        let code = error.serverCode.map { " [\($0)]" } ?? ""
-        switch error.code {
-        case .reauthenticationRequired where error.serverCode == nil && error.status == nil:
-            // If the user must sign in for the requested token itself, `token(isForced:asksUser:)`
-            // has already handled the error.
-            message = "not signed in with the profile whose token is exchanged"
-            advice = "; run jwt token --sign-in --profile NAME with its name"
-        case .reauthenticationRequired:
-            message = "the server rejected the refresh token"
-            if error.isPossiblyLostRotation { message += "; a lost response may have rotated it" }
-            advice = "; get a new one and replace the old one with it"
-        case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
-            advice = "; choose another folder with --cache-dir FOLDER, or check the store of --store ADDRESS"
-        case .serverUnreachable:
-            if let cause = error.cause as? NetworkError {
-                message += ": \(cause.message)"
-                advice = cause.trustAdvice
-            }
-        case .endpointMissing:
-            message = String(error.message.prefix { $0 != ";" })
-            advice = "; pass --issuer ISSUER to discover it, or --device-endpoint URL or --authorization-endpoint URL"
-        case .assertionFailed, .grantFailed:
-            if let cause = error.cause as? WorkloadIdentityError { message += ": \(cause.message)" }
-        case .unsupportedTokenType: advice = "; use --dpop to bind tokens to a key"
-        default: break
-        }
-        self.init(
-            refusals.contains(error.code) ? .rejected : .failed,
-            "\(name): \(message)\(code)\(advice)",
-            cause: error
-        )
     }
 }
 

@@ -218,20 +218,29 @@ struct TokenOptions: Sendable {
             try ServerOptions.transport(roots: server.roots)
         }
         let transport = try ServerOptions.transport(roots: server.roots, client.identity(console))
-        let asking = NetworkClient(
+        let network = NetworkClient(
             transport: transport,
             options: NetworkClient.Options(timeout: server.timeout, maximumBodySize: 1 << 20, userAgent: .command)
         )
-        return TokenAccess(
-            server,
-            server: try server.server(asking, cache.isOff ? .none : isForced ? .renewed : .kept),
+        let found = try server.server(network, cache.isOff ? .none : isForced ? .renewed : .kept)
+        let client = OAuth2Client(
+            server: found,
             clientAuthentication: clientAuthentication,
+            dpop: try binding.key(console),
+            client: network,
+            timing: OAuth2Timing(timeout: server.timeout)
+        )
+        return TokenAccess(
+            name: server.name,
+            identifier: [found.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " "),
             grant: grant,
+            grantSource: GrantTokenSource(client: client, grant: grant, store: store),
             signIn: self.grant.signIn,
             store: store,
-            dpop: try binding.key(console),
             transport: transport,
-            client: asking,
+            network: network,
+            client: client,
+            timeout: server.timeout,
             leastLifetime: cache.leastLifetime,
             console: console
         )
