@@ -21,8 +21,8 @@ struct WebDocument {
         name = text.prefix { $0 != "?" && $0 != "#" }.description
     }
 
-    /// Returns whether a document may name another, as a remote server can't direct the command to this
-    /// machine, and so never to a server without TLS.
+    /// Returns whether a document may name another: a remote server can't direct the command to
+    /// this machine, and so never to a server without TLS.
     func canName(_ other: WebDocument) -> Bool {
         HTTPOrigin(url)?.isLoopback == true || HTTPOrigin(other.url)?.isLoopback == false
     }
