@@ -206,3 +206,176 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
     /// OpenSSL counts bytes with 32 bits, and CBC mode adds up to 16 bytes.
     private static let maximumSize = Int(Int32.max) - 16
 }
+
+/// AES in Galois/Counter Mode
+/// ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)) with 96-bit initialization vectors
+/// and 128-bit tags.
+enum GaloisCounterMode {
+    private static let tagSize = 16
+
+    /// Appends the ciphertext to the output and returns the tag.
+    @_lifetime(output: copy output)
+    static func seal(
+        _ plaintext: RawSpan,
+        _ context: RawSpan,
+        _ cipher: Cipher,
+        _ key: RawSpan,
+        _ vector: [UInt8],
+        into output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) -> [UInt8] {
+        let operation = try CipherContext(cipher, key: key, vector: vector, isEncrypting: true)
+        guard operation.authenticate(context), operation.update(plaintext, into: &output),
+            operation.finish(into: &output), let tag = operation.tag(count: tagSize)
+        else {
+            throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.name.rawValue) encryption failed")
+        }
+        return tag
+    }
+
+    /// Decrypts a text in place and returns the size of the plaintext, or `nil` if the tag isn't
+    /// valid; the caller must then clear the text, because OpenSSL writes it before comparing tags.
+    @_lifetime(text: copy text)
+    static func open(
+        _ text: inout MutableSpan<UInt8>,
+        _ vector: [UInt8],
+        _ tag: [UInt8],
+        _ context: RawSpan,
+        _ cipher: Cipher,
+        _ key: RawSpan
+    ) throws(CryptoError) -> Int? {
+        let operation = try CipherContext(cipher, key: key, vector: vector, isEncrypting: false)
+        guard operation.setTag(tag), operation.authenticate(context) else {
+            throw CryptoError(failed: "EVP_DecryptUpdate", "\(cipher.name.rawValue) decryption failed")
+        }
+        return operation.decrypt(&text)
+    }
+}
+
+/// AES in CBC mode, authenticated with HMAC
+/// ([RFC 7518 §5.2](https://www.rfc-editor.org/rfc/rfc7518#section-5.2)).
+///
+/// The first half of the key is the HMAC key, the second half the AES key. The tag is the first
+/// half of the HMAC over the context, the initialization vector, the ciphertext and the size of the
+/// context.
+enum CBCWithHMAC {
+    /// Appends the ciphertext to the output and returns the tag.
+    @_lifetime(output: copy output)
+    static func seal(
+        _ plaintext: RawSpan,
+        _ context: RawSpan,
+        _ cipher: Cipher,
+        _ hash: HashFunction,
+        _ key: RawSpan,
+        _ vector: [UInt8],
+        into output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) -> [UInt8] {
+        let half = key.byteCount / 2
+        let operation = try CipherContext(
+            cipher,
+            key: key.extracting(half..<key.byteCount),
+            vector: vector,
+            isEncrypting: true
+        )
+        let start = output.count
+        guard operation.update(plaintext, into: &output), operation.finish(into: &output) else {
+            throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.name.rawValue) encryption failed")
+        }
+        let ciphertext = output.span.octets.extracting(droppingFirst: start)
+        return try tag(context, vector, ciphertext, hash, key.extracting(0..<half))
+    }
+
+    /// Decrypts a text in place and returns the size of the plaintext, or `nil` if the tag isn't
+    /// valid; nothing has been decrypted then, so that the padding can't reveal anything.
+    @_lifetime(text: copy text)
+    static func open(
+        _ text: inout MutableSpan<UInt8>,
+        _ vector: [UInt8],
+        _ tag: [UInt8],
+        _ context: RawSpan,
+        _ cipher: Cipher,
+        _ hash: HashFunction,
+        _ key: RawSpan
+    ) throws(CryptoError) -> Int? {
+        let half = key.byteCount / 2
+        let expected = try Self.tag(context, vector, text.span.octets, hash, key.extracting(0..<half))
+        let isAuthentic = expected.withBytes { expected in tag.withBytes { ConstantTime.areEqual($0, expected) } }
+        guard isAuthentic else { return nil }
+        let operation = try CipherContext(
+            cipher,
+            key: key.extracting(half..<key.byteCount),
+            vector: vector,
+            isEncrypting: false
+        )
+        return operation.decrypt(&text)
+    }
+
+    private static func tag(
+        _ context: RawSpan,
+        _ vector: [UInt8],
+        _ ciphertext: RawSpan,
+        _ hash: HashFunction,
+        _ key: RawSpan
+    ) throws(CryptoError) -> [UInt8] {
+        // The size in bits, as 64 bits: a smaller type would let an attacker move bytes between the
+        // context and the ciphertext.
+        let bitCount = UInt64(context.byteCount) * 8
+        let size = (0..<8).map { UInt8(truncatingIfNeeded: bitCount >> UInt64(56 - 8 * $0)) }
+        var code = try MACContext.code(hash, key: key, of: context, vector, ciphertext, size)
+        defer { code.clear() }
+        return Array(code.prefix(code.count / 2))
+    }
+}
+
+/// Authenticated encryption with AES-256 in Galois/Counter Mode
+/// ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)) and a random nonce per message.
+///
+/// Don't encrypt more than 2³² messages with one key. Beyond that, random nonces may repeat.
+package struct AESGCM: Sendable {
+    private static let cipher = AuthenticatedCipher.aes256GCM
+
+    private let key: SecretBytes
+
+    /// Creates a cipher with a key of 32 bytes; any other size is an `invalidArgument`.
+    package init(key: SecretBytes) throws(CryptoError) {
+        guard key.count == 32 else {
+            throw CryptoError(.invalidArgument, "AES-256-GCM requires a key of 32 bytes, not \(key.count)")
+        }
+        self.key = key
+    }
+
+    /// Encrypts a message and returns the nonce, the ciphertext and the tag, concatenated.
+    ///
+    /// The context is authenticated, but the result doesn't contain it.
+    package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.cipher.vectorSize))
+    }
+
+    /// Encrypts a message with a nonce that must be unique for the key.
+    func seal(
+        _ plaintext: [UInt8],
+        authenticating context: [UInt8],
+        nonce: [UInt8]
+    ) throws(CryptoError) -> [UInt8] {
+        let sealed = try plaintext.withBytes { plaintext throws(CryptoError) in
+            try context.withBytes { context throws(CryptoError) in
+                try Self.cipher.seal(plaintext, authenticating: context, key: key, vector: nonce)
+            }
+        }
+        return sealed.vector + sealed.ciphertext + sealed.tag
+    }
+
+    /// Decrypts a result of ``seal(_:authenticating:)``, or returns `nil` if the ciphertext, the
+    /// context or the key differs.
+    package func open(_ sealed: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8]? {
+        let (vectorSize, tagSize) = (Self.cipher.vectorSize, Self.cipher.tagSize)
+        guard sealed.count >= vectorSize + tagSize else { return nil }
+        let parts = AuthenticatedCipher.Sealed(
+            vector: Array(sealed.prefix(vectorSize)),
+            ciphertext: Array(sealed.dropFirst(vectorSize).dropLast(tagSize)),
+            tag: Array(sealed.suffix(tagSize))
+        )
+        return try context.withBytes { context throws(CryptoError) in
+            try Self.cipher.open(parts, authenticating: context, key: key)
+        }
+    }
+}

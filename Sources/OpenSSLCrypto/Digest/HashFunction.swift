@@ -1,3 +1,5 @@
+internal import COpenSSL
+
 /// A hash function.
 package enum HashFunction: Sendable, Hashable {
     /// MD5 (RFC 1321); broken, only for identifiers that an existing system computes with it.
@@ -48,5 +50,134 @@ package enum HashFunction: Sendable, Hashable {
         case .sha384: "SHA2-384"
         case .sha512: "SHA2-512"
         }
+    }
+}
+
+/// An incremental hash, for data that doesn't fit into memory.
+@safe package final class HashState {
+    private let pointer: OpaquePointer
+    private let function: HashFunction
+
+    /// Starts a hash.
+    package init(_ function: HashFunction) throws(CryptoError) {
+        let digest = try MessageDigest.fetched(for: function)
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
+        unsafe self.pointer = pointer
+        self.function = function
+        let status = unsafe digest.withPointer { digest in unsafe EVP_DigestInit_ex(pointer, digest, nil) }
+        guard status == 1 else { throw CryptoError(failed: "EVP_DigestInit_ex", "\(function.openSSLName) hash") }
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(pointer)
+    }
+
+    /// Appends bytes to the input.
+    package func update(_ bytes: RawSpan) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        let status = unsafe bytes.withOctets { unsafe EVP_DigestUpdate(pointer, $0.baseAddress, $0.count) }
+        guard status == 1 else { throw CryptoError(failed: "EVP_DigestUpdate", "\(function.openSSLName) hash") }
+    }
+
+    /// Returns the hash of all bytes; don't update it afterwards.
+    package func finish() throws(CryptoError) -> [UInt8] {
+        OpenSSLLibrary.clearErrors()
+        let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in
+            var written: UInt32 = 0
+            let status = unsafe EVP_DigestFinal_ex(pointer, buffer, &written)
+            size = Int(written)
+            return status == 1 && size == function.digestSize
+        }
+        return try hash.orThrow(failed: "EVP_DigestFinal_ex", "\(function.openSSLName) hash")
+    }
+}
+
+/// A fetched hash implementation: the owner of an `EVP_MD`.
+// reason: the pointer is set once, and a fetched EVP_MD never changes apart from its atomic
+// reference count.
+@safe final class MessageDigest: @unchecked Sendable {
+    private let pointer: OpaquePointer
+    private let function: HashFunction
+
+    /// Returns the implementation of a hash function, fetched from OpenSSL's providers once per
+    /// process.
+    static func fetched(for function: HashFunction) throws(CryptoError) -> MessageDigest {
+        switch function {
+        case .md5: try md5.get()
+        case .sha1: try sha1.get()
+        case .sha256: try sha256.get()
+        case .sha384: try sha384.get()
+        case .sha512: try sha512.get()
+        }
+    }
+
+    // Each is fetched on its own first use: a provider can lack MD5.
+    private static let md5 = fetch(.md5)
+    private static let sha1 = fetch(.sha1)
+    private static let sha256 = fetch(.sha256)
+    private static let sha384 = fetch(.sha384)
+    private static let sha512 = fetch(.sha512)
+
+    private static func fetch(_ function: HashFunction) -> Result<MessageDigest, CryptoError> {
+        Result { () throws(CryptoError) in try MessageDigest(function) }
+    }
+
+    /// Hashes bytes.
+    func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
+        OpenSSLLibrary.clearErrors()
+        let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in
+            var written: UInt32 = 0
+            let status = unsafe bytes.withOctets { input in
+                unsafe EVP_Digest(input.baseAddress, input.count, buffer, &written, pointer, nil)
+            }
+            size = Int(written)
+            return status == 1 && size == function.digestSize
+        }
+        return try hash.orThrow(failed: "EVP_Digest", "\(function.openSSLName) hash")
+    }
+
+    /// Calls a closure with the pointer, which is valid only during the call.
+    func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        unsafe body(pointer)
+    }
+
+    private init(_ function: HashFunction) throws(CryptoError) {
+        OpenSSLLibrary.prepareAndClearErrors()
+        guard let pointer = unsafe EVP_MD_fetch(nil, function.openSSLName, nil) else {
+            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(function.openSSLName) isn't available")
+        }
+        unsafe self.pointer = pointer
+        self.function = function
+    }
+
+    deinit {
+        unsafe EVP_MD_free(pointer)
+    }
+}
+
+/// A hash function with output of any length
+/// ([FIPS 202 §6.2](https://doi.org/10.6028/NIST.FIPS.202)).
+package enum ExtendableOutputFunction {
+    /// Returns the SHAKE256 hash of bytes, in a size of at least 1 byte; 0 or less is an
+    /// `invalidArgument`.
+    package static func shake256(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
+        guard count > 0 else { throw CryptoError(.invalidArgument, "The size of a hash must be at least 1 byte") }
+        OpenSSLLibrary.prepareAndClearErrors()
+        guard let function = unsafe EVP_MD_fetch(nil, "SHAKE256", nil) else {
+            throw CryptoError(failed: "EVP_MD_fetch", "The hash function SHAKE256 isn't available")
+        }
+        defer { unsafe EVP_MD_free(function) }
+        guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        let hash = unsafe [UInt8](maximumSize: count) { buffer, size in
+            size = count
+            return unsafe bytes.withOctets { bytes in
+                unsafe EVP_DigestInit_ex(context, function, nil) == 1
+                    && EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
+                    && EVP_DigestFinalXOF(context, buffer, count) == 1
+            }
+        }
+        return try hash.orThrow(failed: "EVP_DigestFinalXOF", "SHAKE256 hash")
     }
 }

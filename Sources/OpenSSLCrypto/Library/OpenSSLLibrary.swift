@@ -46,3 +46,133 @@ package enum OpenSSLLibrary {
         return unsafe functionAddress == COpenSSL_telling_function()
     }
 }
+
+// The forms in which OpenSSL's functions take and return bytes.
+
+extension RawSpan {
+    /// Calls a closure with the bytes; the pointer is valid only during the call.
+    @inline(__always)
+    func withOctets<Result, Failure: Error>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe withUnsafeBytes { bytes throws(Failure) in
+            try unsafe body(bytes.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+
+    /// Decodes an object, which the caller owns, with one of OpenSSL's `d2i` functions; also
+    /// returns the number of bytes after it.
+    func decoded(
+        by decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
+    ) -> (object: OpaquePointer?, rest: Int) {
+        unsafe withOctets { octets in
+            var next = octets.baseAddress
+            let object = unsafe decode(&next, octets.count)
+            guard let first = octets.baseAddress, let next = unsafe next else { return unsafe (object, 0) }
+            return unsafe (object, octets.count - (next - first))
+        }
+    }
+}
+
+/// Bytes that an OpenSSL function can write.
+protocol OpenSSLOutput {
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool)
+}
+
+extension OpenSSLOutput {
+    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
+    /// the function fails.
+    init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
+        let maximumSize = Int(encode(nil))
+        guard maximumSize > 0 else { return nil }
+        unsafe self.init(maximumSize: maximumSize) { buffer, size in
+            var start = unsafe buffer
+            size = Int(unsafe encode(&start))
+            return size > 0 && size <= maximumSize
+        }
+    }
+}
+
+extension SecretBytes: OpenSSLOutput {
+    /// Calls a closure with the bytes; the pointer is valid only during the call.
+    func withOctets<Result, Failure: Error>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try withBytes { bytes throws(Failure) in try unsafe bytes.withOctets(body) }
+    }
+
+    /// Calls a closure with the bytes as a password without a terminating zero.
+    func withPassword<Result>(_ body: (UnsafePointer<CChar>?, Int32) -> Result) -> Result {
+        withBytes { bytes in
+            unsafe bytes.withUnsafeBytes { bytes in
+                unsafe body(bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count))
+            }
+        }
+    }
+
+    /// Creates a secret that an OpenSSL function writes, or returns `nil` if the function fails.
+    ///
+    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
+        var isWritten = false
+        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
+        if !isWritten { return nil }
+    }
+}
+
+extension [UInt8]: OpenSSLOutput {
+    /// Creates bytes that an OpenSSL function writes, or returns `nil` if the function fails.
+    ///
+    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
+    @inline(__always)
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
+        var isWritten = false
+        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
+        if !isWritten { return nil }
+    }
+}
+
+extension Optional {
+    /// Returns the value, or throws the error of the OpenSSL function that failed to make it.
+    @inline(__always)
+    func orThrow(
+        _ code: CryptoError.Code = .openSSL,
+        failed function: StaticString,
+        _ message: @autoclosure () -> String
+    ) throws(CryptoError) -> Wrapped {
+        guard let self else { throw CryptoError(code, failed: function, message()) }
+        return self
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Appends bytes that an OpenSSL function writes to an empty buffer.
+    @inline(__always)
+    fileprivate mutating func append(writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) -> Bool {
+        unsafe withUnsafeMutableBufferPointer { buffer, count in
+            var size = buffer.count
+            let isWritten = unsafe write(buffer.baseAddress, &size)
+            count = isWritten ? size : 0
+            return isWritten
+        }
+    }
+}
+
+/// OpenSSL's objects for some keys, each created once per process.
+struct FetchedValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private let results: [Key: Result<Value, CryptoError>]
+
+    init(_ keys: [Key], make: (Key) throws(CryptoError) -> Value) {
+        results = Dictionary(
+            uniqueKeysWithValues: keys.map { key in (key, Result { () throws(CryptoError) in try make(key) }) }
+        )
+    }
+
+    /// Returns the object for a key, or throws the error of its creation.
+    subscript(key: Key) -> Value {
+        get throws(CryptoError) {
+            guard let result = results[key] else { throw CryptoError(.openSSL, "No object exists for \(key)") }
+            return try result.get()
+        }
+    }
+}

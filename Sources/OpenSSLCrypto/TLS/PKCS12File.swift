@@ -249,3 +249,197 @@ extension PKCS12File {
         }
     }
 }
+
+/// The contents of a PKCS#12 file: a key, its certificate and other certificates.
+struct PKCS12Contents {
+    private var key: PrivateKey?
+    private var certificates: [Certificate] = []
+    /// The reason why the first unsupported certificate can't be read.
+    private var refusal: CryptoError?
+
+    /// A Boolean value that indicates whether a private key was added.
+    ///
+    /// Only the first key of a file is used.
+    var hasKey: Bool { key != nil }
+
+    /// Adds the private key, a PrivateKeyInfo, after the usual checks.
+    mutating func add(_ information: OpaquePointer?) throws(CryptoError) {
+        let der = unsafe SecretBytes(encodedBy: {
+            unsafe information == nil ? 0 : i2d_PKCS8_PRIV_KEY_INFO(information, $0)
+        })
+        guard let der else {
+            throw CryptoError(
+                .malformedKey,
+                failed: "i2d_PKCS8_PRIV_KEY_INFO",
+                "Can't decode the PKCS#12 file's private key"
+            )
+        }
+        key = try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes) }
+    }
+
+    /// Adds the certificate in a SafeBag ([RFC 7292
+    /// §4.2.3](https://www.rfc-editor.org/rfc/rfc7292#section-4.2.3)).
+    ///
+    /// A certificate with an unsupported key may be unrelated, and is skipped.
+    mutating func add(certificateIn bag: OpaquePointer?) throws(CryptoError) {
+        guard let encoding = unsafe [UInt8](encodedBy: { unsafe bag == nil ? 0 : i2d_PKCS12_SAFEBAG(bag, $0) }) else {
+            throw CryptoError(
+                .malformedCertificate,
+                failed: "i2d_PKCS12_SAFEBAG",
+                "Can't decode a certificate in the PKCS#12 file"
+            )
+        }
+        do throws(CryptoError) {
+            certificates.append(try Certificate(der: Self.certificate(inBag: encoding)))
+        } catch  where [.wrongKeyType, .unsupportedCurve, .keyTooLarge].contains(error.code) {
+            refusal = refusal ?? error
+        }
+    }
+
+    private static func certificate(inBag encoding: [UInt8]) throws(CryptoError) -> [UInt8] {
+        typealias Tag = DERReader.Tag
+        let code = CryptoError.Code.malformedCertificate
+        let range = try encoding.withBytes { bytes throws(CryptoError) in
+            var bag = try DERReader.sequence("SafeBag", in: bytes, code: code)
+            _ = try bag.identifier("type of the SafeBag", in: bytes)
+            let value = try bag.contents(Tag.context(0), "value of the SafeBag", in: bytes)
+            var certBag = try DERReader.sequence("CertBag", in: bytes, value, code: code)
+            _ = try certBag.identifier("type of the CertBag", in: bytes)
+            var certificate = DERReader(
+                try certBag.contents(Tag.context(0), "value of the CertBag", in: bytes),
+                code: code
+            )
+            return try certificate.contents(Tag.octetString, "certificate", in: bytes)
+        }
+        return Array(encoding[range])
+    }
+
+    /// Returns the key.
+    func privateKey() throws(CryptoError) -> PrivateKey {
+        guard let key else { throw CryptoError(.malformedCertificate, "The PKCS#12 file has no private key") }
+        return key
+    }
+
+    /// Returns the key's certificate, then those of its issuers that the file contains.
+    func chain() throws(CryptoError) -> [Certificate] {
+        let key = try privateKey().publicKey
+        guard var last = certificate(of: key) else {
+            throw refusal
+                ?? CryptoError(.malformedCertificate, "The PKCS#12 file has no certificate for its private key")
+        }
+        var chain = [last]
+        while chain.count < CertificateChain.maximumCount, let issuer = issuer(of: last) {
+            last = issuer
+            chain.append(issuer)
+        }
+        return chain
+    }
+
+    /// Returns the first certificate with a key.
+    private func certificate(of key: PublicKey) -> Certificate? {
+        let encoding = key.spkiDER()
+        if let certificate = certificates.first(where: { $0.subjectPublicKeyInfo == encoding }) { return certificate }
+        // The point of a certificate may be compressed. Other keys have only one encoding.
+        guard case .ellipticCurve = key else { return nil }
+        return certificates.first { (try? $0.publicKey()) == key }
+    }
+
+    private func issuer(of certificate: Certificate) -> Certificate? {
+        defer { OpenSSLLibrary.clearErrors() }
+        return certificates.first { other in
+            // A root is its own issuer and ends the chain.
+            guard other != certificate else { return false }
+            return unsafe other.x509.withPointer { issuer in
+                unsafe certificate.x509.withPointer { unsafe X509_check_issued(issuer, $0) } == X509_V_OK
+            }
+        }
+    }
+}
+
+/// A check of the types of a PKCS#12 file's contents, before OpenSSL decodes them.
+///
+/// OpenSSL decodes the certificates in signed and enveloped contents, including their keys,
+/// together with the file. Only plain and password-encrypted contents are supported, whose
+/// certificates are still encoded when the file has been decoded.
+enum PKCS12ContentTypes {
+    /// Checks the content of a file, which may be BER
+    /// ([RFC 7292 §4](https://www.rfc-editor.org/rfc/rfc7292#section-4)).
+    static func check(file octets: [UInt8]) throws(CryptoError) {
+        try octets.withBytes { bytes throws(CryptoError) in
+            try unsafe elements(of: bytes) { elements throws(CryptoError) in
+                guard unsafe elements.count > 1 else { throw malformed }
+                try unsafe check(contentInfo: elements[1], [NID_pkcs7_data])
+            }
+        }
+    }
+
+    /// Checks the parts of a file whose own content has been checked.
+    static func check(partsOf file: OpaquePointer) throws(CryptoError) {
+        let encoding = unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(file, $0) })
+        guard let encoding else { throw malformed }
+        try encoding.withBytes { bytes throws(CryptoError) in
+            let code = CryptoError.Code.malformedCertificate
+            var reader = try DERReader.sequence("PKCS#12 file", in: bytes, code: code)
+            _ = try reader.smallInteger("version", in: bytes)
+            var content = DERReader(
+                try reader.contents(DERReader.Tag.sequence, "content", in: bytes),
+                code: code
+            )
+            _ = try content.identifier("type of the content", in: bytes)
+            var data = DERReader(try content.contents(DERReader.Tag.context(0), "content", in: bytes), code: code)
+            let parts = try data.contents(DERReader.Tag.octetString, "content", in: bytes)
+            try unsafe elements(of: bytes.extracting(parts)) { elements throws(CryptoError) in
+                for index in unsafe elements.indices {
+                    try unsafe check(contentInfo: elements[index], [NID_pkcs7_data, NID_pkcs7_encrypted])
+                }
+            }
+        }
+    }
+
+    private static func check(
+        contentInfo element: UnsafeMutablePointer<ASN1_TYPE>,
+        _ supported: [Int32]
+    ) throws(CryptoError) {
+        guard unsafe element.pointee.type == V_ASN1_SEQUENCE, let encoding = unsafe element.pointee.value.sequence
+        else {
+            throw malformed
+        }
+        let octets = unsafe UnsafeRawBufferPointer(
+            start: ASN1_STRING_get0_data(encoding),
+            count: Int(ASN1_STRING_length(encoding))
+        )
+        try unsafe elements(of: RawSpan(_unsafeBytes: octets)) { elements throws(CryptoError) in
+            guard let type = unsafe elements.first, unsafe type.pointee.type == V_ASN1_OBJECT else { throw malformed }
+            guard unsafe supported.contains(OBJ_obj2nid(type.pointee.value.object)) else {
+                throw CryptoError(
+                    .malformedCertificate,
+                    "The PKCS#12 file has contents of an unsupported type; only those that are plain or encrypted with a "
+                        + "password can be read"
+                )
+            }
+        }
+    }
+
+    /// Calls a closure with the elements of a SEQUENCE in BER, which aren't decoded.
+    private static func elements(
+        of bytes: RawSpan,
+        _ body: ([UnsafeMutablePointer<ASN1_TYPE>]) throws(CryptoError) -> Void
+    ) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        defer { OpenSSLLibrary.clearErrors() }
+        let sequence = unsafe bytes.decoded { unsafe d2i_ASN1_SEQUENCE_ANY(nil, $0, $1) }.object
+        defer {
+            unsafe OPENSSL_sk_pop_free(sequence) { unsafe ASN1_TYPE_free($0?.assumingMemoryBound(to: ASN1_TYPE.self)) }
+        }
+        guard unsafe sequence != nil else { throw malformed }
+        try unsafe body(
+            OpenSSLLibrary.elements(of: sequence).map {
+                unsafe UnsafeMutableRawPointer($0).assumingMemoryBound(to: ASN1_TYPE.self)
+            }
+        )
+    }
+
+    private static var malformed: CryptoError {
+        CryptoError(.malformedCertificate, "The data isn't a PKCS#12 file")
+    }
+}

@@ -141,3 +141,141 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
         self = .object(JSONObject(elements))
     }
 }
+
+/// A JSON number, stored as the text that represents it
+/// ([RFC 8259 §6](https://www.rfc-editor.org/rfc/rfc8259#section-6)).
+///
+/// The text preserves every digit and magnitude, so that reading an untrusted number can't trap or
+/// round. The properties ``integer`` and ``double`` are `nil` if the number doesn't fit. Two
+/// numbers are equal if their texts are equal: `1` and `1.0` differ.
+public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral {
+    /// The number as JSON text.
+    public let literal: String
+
+    /// Creates an integer.
+    ///
+    /// - Parameter value: The number.
+    public init(_ value: some BinaryInteger) {
+        literal = String(value)
+    }
+
+    /// Creates a number from a floating-point value, or returns `nil` for infinity and
+    /// not-a-number.
+    ///
+    /// Integral values are written without a fraction, others with the fewest digits that preserve
+    /// the value.
+    ///
+    /// - Parameter value: The number.
+    public init?(_ value: Double) {
+        guard value.isFinite else { return nil }
+        if let whole = Int64(exactly: value), whole != 0 || value.sign == .plus, whole.magnitude <= 1 << 53 {
+            literal = String(whole)
+        } else {
+            literal = value.description
+        }
+    }
+
+    /// Creates a number from its text, or returns `nil` if that isn't a JSON number.
+    ///
+    /// - Parameter literal: The text.
+    public init?(literal: String) {
+        let bytes = Array(literal.utf8)
+        guard let end = Self.end(ofNumberIn: bytes, from: 0), end == bytes.count else { return nil }
+        self.literal = literal
+    }
+
+    /// Creates an integer.
+    ///
+    /// - Parameter value: The literal.
+    public init(integerLiteral value: Int) {
+        self.init(value)
+    }
+
+    /// Creates a number from a text that the parser has checked.
+    init(checkedLiteral literal: String) {
+        self.literal = literal
+    }
+
+    /// The value if it's integral and fits: `12`, `12.0` and `1.2e1` are all 12.
+    public var integer: Int? {
+        Int(literal) ?? exactInteger
+    }
+
+    /// The nearest value, or `nil` if the number is too large for a `Double`.
+    public var double: Double? {
+        if literal.utf8.count <= 15, literal.utf8.first != UInt8(ascii: "-"), let whole = Int(literal) {
+            return Double(whole)
+        }
+        guard let value = Double(literal), value.isFinite else { return nil }
+        return value
+    }
+
+    /// The number as JSON text.
+    public var description: String { literal }
+
+    /// The value of a number with a fraction or an exponent, computed in decimal.
+    private var exactInteger: Int? {
+        var digits: [UInt8] = []
+        var scale = 0
+        var isFraction = false
+        var exponent: Substring = ""
+        for (index, byte) in zip(literal.indices, literal.utf8) {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                digits.append(byte)
+                if isFraction { scale -= 1 }
+            case UInt8(ascii: "."):
+                isFraction = true
+            case UInt8(ascii: "e"), UInt8(ascii: "E"):
+                exponent = literal[literal.index(after: index)...]
+            default:
+                break
+            }
+            if !exponent.isEmpty { break }
+        }
+        while digits.last == UInt8(ascii: "0") {
+            digits.removeLast()
+            scale += 1
+        }
+        guard !digits.isEmpty else { return 0 }
+        if !exponent.isEmpty {
+            guard let power = Int(exponent) else { return nil }
+            let (sum, overflow) = scale.addingReportingOverflow(power)
+            guard !overflow else { return nil }
+            scale = sum
+        }
+        // No `Int` has more than 19 digits.
+        guard scale >= 0, scale < 19 else { return nil }
+        let sign = literal.utf8.first == UInt8(ascii: "-") ? "-" : ""
+        return Int(sign + String(decoding: digits, as: UTF8.self) + String(repeating: "0", count: scale))
+    }
+}
+
+extension JSONNumber {
+    /// Returns the end of the number that starts at an index, or `nil` if there isn't a number.
+    static func end(ofNumberIn bytes: [UInt8], from start: Int) -> Int? {
+        var index = start
+        if index < bytes.count, bytes[index] == UInt8(ascii: "-") { index += 1 }
+        let wholePart = index
+        guard skipDigits(in: bytes, &index) else { return nil }
+        guard bytes[wholePart] != UInt8(ascii: "0") || index == wholePart + 1 else { return nil }
+        if index < bytes.count, bytes[index] == UInt8(ascii: ".") {
+            index += 1
+            guard skipDigits(in: bytes, &index) else { return nil }
+        }
+        if index < bytes.count, bytes[index] | 0x20 == UInt8(ascii: "e") {
+            index += 1
+            if index < bytes.count, bytes[index] == UInt8(ascii: "+") || bytes[index] == UInt8(ascii: "-") {
+                index += 1
+            }
+            guard skipDigits(in: bytes, &index) else { return nil }
+        }
+        return index
+    }
+
+    private static func skipDigits(in bytes: [UInt8], _ index: inout Int) -> Bool {
+        let start = index
+        while index < bytes.count, bytes[index].isDigit { index += 1 }
+        return index > start
+    }
+}

@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// A writer of sorted JSON that produces the same bytes for equal values.
 struct JSONWriter {
     private var output = JSONOutput()
@@ -69,5 +71,150 @@ extension JSONObject {
     fileprivate var inSerializationOrder: [Member] {
         let areInOrder = { (left: Member, right: Member) in left.name.utf8.lexicographicallyPrecedes(right.name.utf8) }
         return zip(self, dropFirst()).allSatisfy(areInOrder) ? Array(self) : sorted(by: areInOrder)
+    }
+}
+
+/// A buffer that writes the JSON text of values.
+///
+/// The array is larger than needed, so that most bytes cost only a store.
+struct JSONOutput {
+    private var storage: [UInt8]
+    /// The number of bytes written.
+    private(set) var count = 0
+
+    init(capacity: Int = 256) {
+        storage = [UInt8](zeros: capacity)
+    }
+
+    /// Creates an output that appends to existing bytes.
+    init(continuing bytes: [UInt8]) {
+        self.init(bytes, count: bytes.count)
+    }
+
+    /// Creates an output from an array whose first bytes have been written.
+    init(_ bytes: [UInt8], count: Int) {
+        storage = bytes
+        self.count = count
+    }
+
+    /// The storage, of which only the first ``count`` bytes are valid.
+    var buffer: [UInt8] { storage }
+
+    /// Returns the written bytes.
+    consuming func finished() -> [UInt8] {
+        storage.removeLast(storage.count - count)
+        return storage
+    }
+
+    /// Returns the written bytes and clears the buffer.
+    mutating func take() -> [UInt8] {
+        var bytes: [UInt8] = []
+        swap(&bytes, &storage)
+        bytes.removeLast(bytes.count - count)
+        count = 0
+        return bytes
+    }
+
+    mutating func append(_ byte: UInt8) {
+        reserve(1)
+        storage[count] = byte
+        count += 1
+    }
+
+    /// Writes a JSON keyword, or a number that is already formatted.
+    mutating func append(literal: String) {
+        append(literal.utf8.span)
+    }
+
+    /// Writes bytes unchanged.
+    mutating func append(_ bytes: Span<UInt8>) {
+        reserve(bytes.count)
+        let start = count
+        var target = storage.mutableSpan
+        target.store(bytes, at: start)
+        count = start + bytes.count
+    }
+
+    /// Removes the most recently written bytes.
+    mutating func truncate(to count: Int) {
+        self.count = min(count, self.count)
+    }
+
+    /// Writes a string with quotation marks and minimal escaping.
+    ///
+    /// - Returns: `true` if the string was ASCII without escapes.
+    @discardableResult
+    mutating func append(quoted string: String) -> Bool {
+        let text = string.utf8.span
+        reserve(text.count + 2)
+        guard let all = appendPlain(text) else {
+            appendEscaped(text)
+            return false
+        }
+        return all < 0x80
+    }
+
+    /// Writes a string without escapes to a buffer with enough room.
+    ///
+    /// - Returns: The bitwise OR of all bytes, or `nil` if a character must be escaped and nothing
+    ///   was written.
+    @inline(__always)
+    private mutating func appendPlain(_ text: Span<UInt8>) -> UInt8? {
+        var index = count
+        var all: UInt8 = 0
+        var target = storage.mutableSpan
+        target[index] = UInt8(ascii: "\"")
+        index += 1
+        var place = 0
+        while place &+ 8 <= text.count {
+            let word = text.bigEndianWord(at: place)
+            guard word.isPlainJSONText else { break }
+            target.store(bigEndianWord: word, at: index)
+            place &+= 8
+            index &+= 8
+        }
+        while place < text.count {
+            let byte = text[place]
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return nil }
+            target[index] = byte
+            index &+= 1
+            place &+= 1
+            all |= byte
+        }
+        target[index] = UInt8(ascii: "\"")
+        count = index + 1
+        return all
+    }
+
+    private mutating func appendEscaped(_ text: Span<UInt8>) {
+        append(UInt8(ascii: "\""))
+        for place in text.indices {
+            let byte = text[place]
+            switch byte {
+            case UInt8(ascii: "\""): append(literal: "\\\"")
+            case UInt8(ascii: "\\"): append(literal: "\\\\")
+            case 0x08: append(literal: "\\b")
+            case 0x09: append(literal: "\\t")
+            case 0x0A: append(literal: "\\n")
+            case 0x0C: append(literal: "\\f")
+            case 0x0D: append(literal: "\\r")
+            case 0x00..<0x20:
+                append(literal: byte < 0x10 ? "\\u000" : "\\u001")
+                let digit = byte & 15
+                append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            default: append(byte)
+            }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    @inline(__always)
+    private mutating func reserve(_ additional: Int) {
+        if storage.count - count < additional { grow(additional) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ additional: Int) {
+        storage.append(contentsOf: repeatElement(0, count: max(additional, storage.count)))
     }
 }

@@ -92,3 +92,287 @@ public struct JWEDecrypter: Sendable {
         }
     }
 }
+
+/// A JWE that a ``JWEDecrypter`` or a ``RemoteDecryptionService`` has decrypted.
+///
+/// Only a decrypter creates one. The content is intact, but nothing proves who made it, unless only
+/// you and a known sender have the key.
+public struct DecryptedJWE: Sendable {
+    /// The content.
+    public let plaintext: Data
+    /// The protected header.
+    public let header: JSONObject
+    /// The members of the unprotected headers for the decrypted recipient, which anyone can have
+    /// changed.
+    ///
+    /// It's empty for a compact JWE.
+    public let unprotectedHeader: JSONObject
+    /// The algorithm that protected the content key.
+    public let algorithm: JWEAlgorithm
+    /// The algorithm that protected the content.
+    public let encryption: JWEEncryption
+    /// The index of the recipient whose key decrypted the content, from 0.
+    public let recipientIndex: Int
+    /// The ID of the key that decrypted the content, or `nil` if the key has none.
+    public let keyID: String?
+    /// The additional data, which the JWE authenticates but doesn't encrypt, or `nil`.
+    public let additionalData: Data?
+
+    /// The information about the sender that a key agreement used, `apu`, or `nil`.
+    public var partyUInfo: Data? { partyInfo("apu") }
+    /// The information about the recipient that a key agreement used, `apv`, or `nil`.
+    public var partyVInfo: Data? { partyInfo("apv") }
+
+    private func partyInfo(_ name: String) -> Data? {
+        guard algorithm.details.keyTypes.contains(.ec) else { return nil }
+        let text = header[name]?.string ?? unprotectedHeader[name]?.string
+        return text.flatMap { try? Base64URL.decode($0) }.map { Data($0) }
+    }
+
+    /// Returns the claims of a token that isn't signed, after validating them.
+    ///
+    /// - Warning: Nothing proves who made the claims, unless only you and a known sender have the
+    ///   key. If they must come from an issuer, require a signed token inside, with
+    ///   ``JWTVerifier/verify(encrypted:with:)``.
+    ///
+    /// - Parameter policy: The requirements for the type and the claims. Its custom checks can't
+    ///   use the key of a signature, as those of ``ValidationPolicy`` for ID tokens do.
+    /// - Returns: The claims.
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`, or the policy's codes
+    ///   as ``JWTVerifier/verify(_:)`` does.
+    public func unauthenticatedClaims(policy: ValidationPolicy) throws(TokenError) -> JSONObject {
+        if let content = header["cty"]?.string {
+            throw TokenError(
+                .typeMismatch,
+                "“cty” of the header is \(TokenError.shown(content)), so the content isn't a claims set"
+            )
+        }
+        let claims = try JSONToken.object(in: Array(plaintext), policy.limits.document, "content")
+        let header = try ProtectedHeader(header, algorithm: algorithm.rawValue)
+        _ = try policy.check(header, claims, signedBy: nil, at: policy.currentDate())
+        return claims
+    }
+}
+
+/// A JWE whose headers and sizes have passed every check that doesn't need a key.
+struct AcceptedJWE: Sendable {
+    /// The index of the key to decrypt with.
+    let keyIndex: Int
+    let management: KeyManagement
+    let encryption: JWEEncryption
+    private var token: EncryptedToken
+    private let recipientIndex: Int
+    private let algorithm: JWEAlgorithm
+
+    /// Checks the headers in the order of
+    /// [RFC 7516 §5.2](https://www.rfc-editor.org/rfc/rfc7516#section-5.2), and selects the
+    /// recipient and the key.
+    ///
+    /// - Throws: ``TokenError`` as ``JWEDecrypter/decrypt(compact:)`` does, except for
+    ///   `decryptionFailed`.
+    init(_ token: EncryptedToken, _ keys: [RecipientIdentity], _ policy: DecryptionPolicy) throws(TokenError) {
+        var accepted: [(recipient: Int, header: JWEHeader, JWEAlgorithmDescription, JWEEncryption)] = []
+        var refusal: TokenError?
+        var statedEncryption: String?
+        let shared = try JWEHeader.Shared(token, policy.headerPlacement)
+        for (index, recipient) in token.recipients.enumerated() {
+            let header = try JWEHeader(shared, recipient)
+            guard header.encryption.isExactly(statedEncryption ?? header.encryption) else {
+                throw TokenError(.malformedToken, "the recipients disagree on “enc”")
+            }
+            statedEncryption = header.encryption
+            if token.recipients.count > 1,
+                JWEAlgorithm(rawValue: header.algorithm)?.details.determinesContentKey ?? false
+            {
+                throw TokenError(
+                    .malformedToken,
+                    "“alg” of one of several recipients is \(TokenError.shown(header.algorithm)), which allows only one"
+                )
+            }
+            do throws(TokenError) {
+                let (details, encryption) = try policy.check(header)
+                accepted.append((index, header, details, encryption))
+            } catch {
+                // Other recipients may use algorithms that this policy doesn't allow.
+                guard [.unsupportedAlgorithm, .algorithmMismatch].contains(error.code) else { throw error }
+                refusal = refusal ?? error
+            }
+        }
+        if accepted.isEmpty, let refusal { throw refusal }
+        let selection = try RecipientSelection(accepted.map(\.header), keys)
+        let (recipient, header, details, encryption) = accepted[selection.header]
+        let cipher = encryption.cipher
+        guard token.vector.count == cipher.vectorSize, token.tag.count == cipher.tagSize else {
+            throw TokenError(
+                .malformedToken,
+                "the initialization vector and the tag must have \(cipher.vectorSize) and \(cipher.tagSize) bytes for "
+                    + encryption.rawValue
+            )
+        }
+        self.encryption = encryption
+        keyIndex = selection.key
+        recipientIndex = recipient
+        algorithm = details.algorithm
+        management = try KeyManagement(
+            details,
+            encryption,
+            header,
+            encryptedKey: token.recipients[recipient].encryptedKey,
+            policy
+        )
+        self.token = token
+    }
+
+    /// Decrypts the content, in place.
+    ///
+    /// The closure returns the content key or a random one, never a reason.
+    ///
+    /// - Throws: ``TokenError`` with the code `decryptionFailed`, always with the same message.
+    consuming func decrypted(
+        keyID: String?,
+        _ contentKey: (KeyManagement, JWEEncryption) throws(CryptoError) -> SecretBytes
+    ) throws(TokenError) -> DecryptedJWE {
+        let context = token.authenticatedData
+        var text = Data()
+        swap(&text, &token.ciphertext)
+        var bytes = text.mutableSpan
+        let size: Int?
+        do throws(CryptoError) {
+            let key = try contentKey(management, encryption)
+            size = try encryption.cipher.open(
+                &bytes,
+                vector: token.vector,
+                tag: token.tag,
+                authenticating: context.span.octets,
+                key: key
+            )
+        } catch {
+            size = nil
+        }
+        guard let size else { throw Self.failure }
+        if size < text.count { text.removeLast(text.count - size) }
+        var unprotected = token.sharedHeader
+        for member in token.recipients[recipientIndex].header { unprotected[member.name] = member.value }
+        return DecryptedJWE(
+            plaintext: text,
+            header: token.protectedHeader,
+            unprotectedHeader: unprotected,
+            algorithm: algorithm,
+            encryption: encryption,
+            recipientIndex: recipientIndex,
+            keyID: keyID,
+            additionalData: token.additionalData.map { Data($0.octets) }
+        )
+    }
+
+    private static var failure: TokenError {
+        TokenError(.decryptionFailed, "the token can't be decrypted: it's for another key, or it was changed")
+    }
+}
+
+/// A recipient's key, as far as the choice between several keys depends on it.
+struct RecipientIdentity: Sendable {
+    let algorithm: JWEAlgorithm
+    let keyID: String?
+    /// The content encryption of a key for `dir`, or `nil`.
+    let encryption: JWEEncryption?
+    /// The curve of a key for key agreement, or `nil` if it's unknown.
+    let curve: String?
+
+    init(_ key: DecryptionKey) {
+        algorithm = key.algorithm
+        keyID = key.keyID
+        encryption = key.encryption
+        curve = key.encryptionKey.jwk.curve
+    }
+
+    init(_ service: some RemoteDecryptionService) {
+        algorithm = service.algorithm
+        keyID = service.keyID
+        encryption = nil
+        curve = nil
+    }
+
+    /// Returns the reason why the key can't decrypt for a recipient, or `nil`.
+    func refusal(_ header: JWEHeader) -> TokenError? {
+        guard header.algorithm.isExactly(algorithm.rawValue) else {
+            return TokenError(
+                .algorithmMismatch,
+                "“alg” of the header is \(TokenError.shown(header.algorithm)), but the key is for \(algorithm)"
+            )
+        }
+        if let encryption, !header.encryption.isExactly(encryption.rawValue) {
+            return TokenError(
+                .algorithmMismatch,
+                "“enc” of the header is \(TokenError.shown(header.encryption)), but the key is for \(encryption)"
+            )
+        }
+        if let curve, case .agreement = algorithm.details.scheme,
+            let stated = header["epk"]?.object?["crv"]?.string, !stated.isExactly(curve)
+        {
+            return TokenError(
+                .algorithmMismatch,
+                "“epk” of the header is on the curve \(TokenError.shown(stated)), but the key is on \(curve)"
+            )
+        }
+        return nil
+    }
+}
+
+/// The indexes of the header of a JWE's recipient and of the key to decrypt with.
+struct RecipientSelection: Sendable {
+    let header: Int
+    let key: Int
+
+    /// Finds the only recipient and key that match.
+    ///
+    /// Several keys are never tried: an attacker can make a token that several keys decrypt, and
+    /// learns from each attempt.
+    ///
+    /// A pair matches if the algorithms are the same and both have the same key ID. Without such a
+    /// pair, those match in which the recipient or the key has no key ID. A single key always
+    /// matches a single recipient with its algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unknownKey` or `ambiguousKey`.
+    init(_ headers: [JWEHeader], _ keys: [RecipientIdentity]) throws(TokenError) {
+        var named: [RecipientSelection] = []
+        var unnamed: [RecipientSelection] = []
+        var others: [RecipientSelection] = []
+        var refusal: TokenError?
+        for (index, header) in headers.enumerated() {
+            for (place, key) in keys.enumerated() {
+                if let reason = key.refusal(header) {
+                    refusal = refusal ?? reason
+                    continue
+                }
+                let pair = RecipientSelection(header: index, key: place)
+                switch (header.keyID, key.keyID) {
+                case (let stated?, let known?) where stated.isExactly(known): named.append(pair)
+                case (_?, _?): others.append(pair)
+                default: unnamed.append(pair)
+                }
+            }
+        }
+        if headers.count == 1, keys.count == 1, named.isEmpty, unnamed.isEmpty { unnamed = others }
+        let matches = named.isEmpty ? unnamed : named
+        guard let match = matches.first else {
+            guard others.isEmpty else {
+                throw TokenError(.unknownKey, "no key has the “kid” of a recipient")
+            }
+            if keys.count == 1, let refusal { throw refusal }
+            throw TokenError(.algorithmMismatch, "no key is for the algorithms of a recipient")
+        }
+        guard matches.count == 1 else {
+            throw TokenError(
+                .ambiguousKey,
+                "several keys or recipients match; give each key a different “kid”, and state it in the header"
+            )
+        }
+        self = match
+    }
+
+    private init(header: Int, key: Int) {
+        self.header = header
+        self.key = key
+    }
+}

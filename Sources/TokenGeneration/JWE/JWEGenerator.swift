@@ -191,3 +191,274 @@ extension EncryptionKey {
         return try encrypt(Data(token.utf8), encryption: encryption, header: header)
     }
 }
+
+/// A JWE with everything but its encrypted content, which is written directly to a serialization.
+struct PreparedJWE: Sendable {
+    let protectedText: [UInt8]
+    let unprotectedHeader: JSONObject
+    let recipients: [(header: JSONObject, encryptedKey: [UInt8])]
+    let additionalText: String?
+    let plaintext: Data
+    let cipher: AuthenticatedCipher
+    let contentKey: SecretBytes
+    let vector: [UInt8]
+
+    /// Encrypts the content and returns the compact serialization.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails.
+    func compact() throws(CryptoError) -> String {
+        let key = recipients.first?.encryptedKey ?? []
+        let sizes = [key.count, vector.count, cipher.ciphertextSize(plaintext.count), cipher.tagSize]
+        let size = sizes.reduce(protectedText.count) { $0 + 1 + Base64URL.encodedSize($1) }
+        return try String(utf8Capacity: size) { output throws(CryptoError) in
+            output.append(protectedText.span.octets)
+            for part in [key, vector] {
+                output.append(UInt8(ascii: "."))
+                Base64URL.encode(part.span, into: &output)
+            }
+            output.append(UInt8(ascii: "."))
+            let tag = try appendContent(to: &output)
+            output.append(UInt8(ascii: "."))
+            Base64URL.encode(tag.span, into: &output)
+        }
+    }
+
+    /// Encrypts the content and returns the flattened JSON serialization.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails.
+    func flattenedJSON() throws(CryptoError) -> JSONObject {
+        var object = try shared()
+        for member in recipients.first.map(Self.members) ?? [:] { object[member.name] = member.value }
+        return object
+    }
+
+    /// Encrypts the content and returns the general JSON serialization.
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails.
+    func generalJSON() throws(CryptoError) -> JSONObject {
+        var object = try shared()
+        object["recipients"] = .array(recipients.map { .object(Self.members(of: $0)) })
+        return object
+    }
+
+    private func shared() throws(CryptoError) -> JSONObject {
+        var object: JSONObject = ["protected": .string(String(decoding: protectedText, as: UTF8.self))]
+        if !unprotectedHeader.isEmpty { object["unprotected"] = .object(unprotectedHeader) }
+        object["aad"] = additionalText.map(JSONValue.string)
+        object["iv"] = .base64URL(vector)
+        var tag: [UInt8] = []
+        let size = Base64URL.encodedSize(cipher.ciphertextSize(plaintext.count))
+        let ciphertext = try String(utf8Capacity: size) { output throws(CryptoError) in
+            tag = try appendContent(to: &output)
+        }
+        object["ciphertext"] = .string(ciphertext)
+        object["tag"] = .base64URL(tag)
+        return object
+    }
+
+    /// Encrypts the content and appends the encoded ciphertext.
+    ///
+    /// - Returns: The tag.
+    private func appendContent(to output: inout OutputSpan<UInt8>) throws(CryptoError) -> [UInt8] {
+        let context = EncryptedToken.authenticatedData(
+            protectedText,
+            additionalData: additionalText.map { Array($0.utf8) }
+        )
+        let size = cipher.ciphertextSize(plaintext.count)
+        return try Base64URL.encode(count: size, into: &output) { output throws(CryptoError) in
+            try cipher.seal(
+                plaintext.span.octets,
+                authenticating: context.span.octets,
+                key: contentKey,
+                vector: vector,
+                into: &output
+            )
+        }
+    }
+
+    private static func members(of recipient: (header: JSONObject, encryptedKey: [UInt8])) -> JSONObject {
+        var object: JSONObject = [:]
+        if !recipient.header.isEmpty { object["header"] = .object(recipient.header) }
+        if !recipient.encryptedKey.isEmpty { object["encrypted_key"] = .base64URL(recipient.encryptedKey) }
+        return object
+    }
+}
+
+extension JWEGenerator {
+    /// Encrypts the content and serializes the JWE.
+    ///
+    /// - Throws: ``TokenError`` as ``generalJSON()`` does.
+    func sealed<Output>(
+        _ serialize: (PreparedJWE) throws(CryptoError) -> Output
+    ) throws(TokenError) -> Output {
+        let jwe = try prepared()
+        return try Self.encrypting(serialize(jwe))
+    }
+
+    /// Encrypts the content key for each recipient, and makes the headers.
+    private func prepared() throws(TokenError) -> PreparedJWE {
+        try checkHeaders()
+        let encryption = try contentEncryption()
+        var protectedHeader = header
+        try protectedHeader.state("enc", encryption.rawValue, by: "the encryption")
+        let isOnly = recipients.count == 1
+        var headers: [JSONObject] = []
+        var wrapped: [WrappedContentKey] = []
+        let cipher = encryption.cipher
+        var contentKey: SecretBytes =
+            if let shared = recipients.first?.key.sharedContentKey { shared } else {
+                try Self.encrypting(SecureRandom.secret(count: cipher.keySize))
+            }
+        for recipient in recipients {
+            // An only recipient's parameters can all be protected.
+            var parameters = isOnly ? protectedHeader : recipient.header
+            try parameters.state("alg", recipient.key.algorithm.rawValue, by: "the encryption")
+            try writeKeyID(of: recipient, into: &parameters)
+            let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
+            let key = try Self.encrypting(
+                recipient.key.wrap(contentKey, for: encryption, partyU: parties.0, partyV: parties.1)
+            )
+            for member in key.parameters { parameters[member.name] = member.value }
+            if isOnly {
+                contentKey = key.contentKey
+                protectedHeader = parameters
+                headers.append(recipient.header)
+            } else {
+                headers.append(parameters)
+            }
+            wrapped.append(key)
+        }
+        try checkDisjoint(protectedHeader, headers)
+        var protectedText: [UInt8] = []
+        Base64URL.encode(protectedHeader.serializedBytes().span, into: &protectedText)
+        let additionalText = additionalData.map { Base64URL.encode(Array($0)) }
+        let vector = try Self.encrypting(SecureRandom.bytes(count: cipher.vectorSize))
+        return PreparedJWE(
+            protectedText: protectedText,
+            unprotectedHeader: unprotectedHeader,
+            recipients: zip(headers, wrapped).map { ($0, $1.encryptedKey) },
+            additionalText: additionalText,
+            plaintext: plaintext,
+            cipher: cipher,
+            contentKey: contentKey,
+            vector: vector
+        )
+    }
+
+    /// Returns the content encryption: the caller's, or that of a key for `dir`.
+    private func contentEncryption() throws(TokenError) -> JWEEncryption {
+        guard let first = recipients.first else {
+            throw TokenError(.unencodableContent, "a JWE must have at least one recipient")
+        }
+        if recipients.count > 1 {
+            for recipient in recipients where recipient.key.details.determinesContentKey {
+                throw TokenError(
+                    .unencodableContent,
+                    "a key for \(recipient.key.algorithm) can't be one of several recipients"
+                )
+            }
+        }
+        let bound = first.key.encryption
+        guard let encryption else { return bound ?? .a256GCM }
+        guard bound == nil || bound == encryption else {
+            throw TokenError(
+                .algorithmMismatch,
+                "the key is for \(first.key.algorithm) with \(bound?.rawValue ?? ""), not with \(encryption)"
+            )
+        }
+        return encryption
+    }
+
+    private func checkHeaders() throws(TokenError) {
+        let unprotected = ([unprotectedHeader] + recipients.map { $0.header }).filter { !$0.isEmpty }
+        for header in [header] + unprotected {
+            for name in JWEHeader.writtenNames + ["b64"] where header[name] != nil {
+                throw TokenError(.unencodableContent, "the header has “\(name)”, which isn't the caller's to choose")
+            }
+            guard header["zip"] == nil else {
+                throw TokenError(.compressionRejected, "the header has “zip”, but compression isn't supported")
+            }
+        }
+        let critical = CriticalExtensions.names(in: header)
+        for header in unprotected {
+            for name in ["alg", "enc", "crit"] + critical where header[name] != nil {
+                throw TokenError(
+                    .unprotectedParameter,
+                    "\(TokenError.shown(name)) must not be in an unprotected header"
+                )
+            }
+        }
+        for name in JWEHeader.managementNames where unprotectedHeader[name] != nil {
+            throw TokenError(.unprotectedParameter, "“\(name)” must not be in the shared unprotected header")
+        }
+        do throws(TokenError) {
+            for header in [header] + unprotected {
+                for name in ["kid", "typ", "cty"] { _ = try ProtectedHeader.string(name, in: header) }
+            }
+            _ = try CriticalExtensions(of: header, registered: JWEHeader.registeredNames)
+        } catch {
+            throw TokenError(.unencodableContent, error.message, cause: error)
+        }
+    }
+
+    /// Writes a key's ID, unless an unprotected header already has it.
+    private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
+        guard let keyID = recipient.key.keyID else { return }
+        for var stated in [recipient.header, unprotectedHeader, header] where stated["kid"] != nil {
+            return try stated.state("kid", keyID, by: "the encryption")
+        }
+        parameters["kid"] = .string(keyID)
+    }
+
+    private func partyInfo(_ name: String, _ recipient: JWERecipient) throws(TokenError) -> [UInt8] {
+        guard let value = header[name] ?? recipient.header[name] else { return [] }
+        guard let octets = value.string.flatMap({ try? Base64URL.decode($0) }), octets.count <= JWELimits.partyInfoSize
+        else {
+            throw TokenError(
+                .unencodableContent,
+                "“\(name)” of the header must be base64url text of at most \(JWELimits.partyInfoSize) bytes"
+            )
+        }
+        return octets
+    }
+
+    private func checkDisjoint(_ protectedHeader: JSONObject, _ headers: [JSONObject]) throws(TokenError) {
+        for header in headers {
+            for member in header where protectedHeader[member.name] != nil || unprotectedHeader[member.name] != nil {
+                throw Self.overlap(member.name)
+            }
+        }
+        for member in unprotectedHeader where protectedHeader[member.name] != nil { throw Self.overlap(member.name) }
+    }
+
+    private static func overlap(_ name: String) -> TokenError {
+        TokenError(.unencodableContent, "\(TokenError.shown(name)) is in two headers of the JWE")
+    }
+
+    private static func encrypting<Output>(
+        _ body: @autoclosure () throws(CryptoError) -> Output
+    ) throws(TokenError) -> Output {
+        do throws(CryptoError) {
+            return try body()
+        } catch {
+            throw TokenError(.encryptionFailed, "can't encrypt: \(error.message)", cause: error)
+        }
+    }
+}
+
+/// A recipient of a JWE: a key, and the header for it.
+public struct JWERecipient: Sendable {
+    let key: EncryptionKey
+    let header: JSONObject
+
+    /// Creates a recipient.
+    ///
+    /// - Parameters:
+    ///   - key: The key that encrypts for the recipient.
+    ///   - header: Members of the recipient's header, which only a JSON serialization has, and
+    ///     which anyone can change. If it has `kid`, the protected header doesn't.
+    public init(key: EncryptionKey, header: JSONObject = [:]) {
+        self.key = key
+        self.header = header
+    }
+}

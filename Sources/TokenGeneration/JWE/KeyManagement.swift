@@ -152,3 +152,173 @@ struct PasswordDerivation: Sendable {
         )
     }
 }
+
+/// The public parts of a key agreement: the ephemeral key, and the context of the derived key
+/// ([RFC 7518 §4.6](https://www.rfc-editor.org/rfc/rfc7518#section-4.6)).
+struct KeyAgreement: Sendable {
+    /// The ephemeral public key, which is on its curve.
+    let publicKey: PublicKey
+    private let keySize: Int
+    private let info: [UInt8]
+
+    /// Reads the parameters of a header.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    init(_ header: JWEHeader, _ details: JWEAlgorithmDescription, _ encryption: JWEEncryption) throws(TokenError) {
+        let publicKey = try Self.ephemeralKey(in: header)
+        self.init(
+            publicKey,
+            details,
+            encryption,
+            partyU: try header.optionalOctets("apu", limit: JWELimits.partyInfoSize) ?? [],
+            partyV: try header.optionalOctets("apv", limit: JWELimits.partyInfoSize) ?? []
+        )
+    }
+
+    init(
+        _ publicKey: PublicKey,
+        _ details: JWEAlgorithmDescription,
+        _ encryption: JWEEncryption,
+        partyU: [UInt8],
+        partyV: [UInt8]
+    ) {
+        self.publicKey = publicKey
+        // The derived key is for the algorithm that uses it: `enc` directly, or `alg` to wrap.
+        let name: String
+        if case .agreement(let wrapKeySize?) = details.scheme {
+            (name, keySize) = (details.algorithm.rawValue, wrapKeySize)
+        } else {
+            (name, keySize) = (encryption.rawValue, encryption.cipher.keySize)
+        }
+        var info: [UInt8] = []
+        for field in [Array(name.utf8), partyU, partyV] {
+            Self.append(field.count, to: &info)
+            info += field
+        }
+        Self.append(keySize * 8, to: &info)
+        self.info = info
+    }
+
+    /// The size of the shared secret in bytes.
+    var secretSize: Int {
+        switch publicKey {
+        case .ellipticCurve(let key): key.curve.coordinateSize
+        case .montgomery(let key): key.curve.keySize
+        case .rsa, .edwards, .mldsa: 0
+        }
+    }
+
+    /// Derives a key from the shared secret, and unwraps the content key with it if there is a
+    /// wrapped one.
+    func contentKey(from secret: SecretBytes, wrapped: [UInt8]?) throws(CryptoError) -> SecretBytes? {
+        let key = try derivedKey(from: secret)
+        guard let wrapped else { return key }
+        return try AESKeyWrap(key: key).unwrap(wrapped)
+    }
+
+    /// Derives the content key, or the key that wraps it, from the shared secret.
+    func derivedKey(from secret: SecretBytes) throws(CryptoError) -> SecretBytes {
+        try ConcatKDF.key(from: secret, info: info, count: keySize)
+    }
+
+    /// Appends a number as four bytes, big-endian.
+    private static func append(_ value: Int, to info: inout [UInt8]) {
+        for shift in [24, 16, 8, 0] { info.append(UInt8(truncatingIfNeeded: value >> shift)) }
+    }
+
+    private static func ephemeralKey(in header: JWEHeader) throws(TokenError) -> PublicKey {
+        guard let members = header["epk"]?.object else {
+            throw TokenError(.malformedToken, "the header must have “epk”, the ephemeral public key, as an object")
+        }
+        do throws(TokenError) {
+            let jwk = try JWK(members)
+            guard !jwk.isPrivate else { throw TokenError(.malformedKey, "it contains a private key") }
+            guard let curve = jwk.curve, JWEAlgorithmDescription.curves.contains(where: curve.isExactly) else {
+                throw TokenError(.unsupportedKey, "its curve isn't one for key agreement")
+            }
+            return try jwk.publicKey()
+        } catch {
+            throw TokenError(.malformedToken, "“epk” of the header isn't usable: \(error.message)", cause: error)
+        }
+    }
+}
+
+/// The content key of a JWE, and the parts from which a recipient gets it.
+struct WrappedContentKey: Sendable {
+    let contentKey: SecretBytes
+    /// The encrypted key, or an empty array.
+    let encryptedKey: [UInt8]
+    /// The header parameters that the recipient needs.
+    let parameters: JSONObject
+}
+
+extension EncryptionKey {
+    /// The content key of every token, if the key is for `dir`.
+    var sharedContentKey: SecretBytes? {
+        if case (.direct, .secret(let secret)) = (details.scheme, material) { secret } else { nil }
+    }
+
+    /// Encrypts a content key for the recipient, unless the algorithm determines another one.
+    ///
+    /// A key agreement uses the information about the sender (`partyU`) and recipient (`partyV`).
+    ///
+    /// - Throws: ``CryptoError`` if OpenSSL fails or the recipient's key is unsuitable.
+    func wrap(
+        _ contentKey: SecretBytes,
+        for encryption: JWEEncryption,
+        partyU: [UInt8],
+        partyV: [UInt8]
+    ) throws(CryptoError) -> WrappedContentKey {
+        switch (details.scheme, material) {
+        case (.direct, .secret(let secret)):
+            return WrappedContentKey(contentKey: secret, encryptedKey: [], parameters: [:])
+        case (.keyWrap, .secret(let secret)):
+            let encryptedKey = try AESKeyWrap(key: secret).wrap(contentKey)
+            return WrappedContentKey(contentKey: contentKey, encryptedKey: encryptedKey, parameters: [:])
+        case (.gcmKeyWrap(let cipher), .secret(let secret)):
+            let sealed = try contentKey.withBytes { bytes throws(CryptoError) in
+                try cipher.seal(bytes, authenticating: bytes.extracting(first: 0), key: secret)
+            }
+            return WrappedContentKey(
+                contentKey: contentKey,
+                encryptedKey: sealed.ciphertext,
+                parameters: ["iv": .base64URL(sealed.vector), "tag": .base64URL(sealed.tag)]
+            )
+        case (.agreement(let wrapKeySize), .agreement(let publicKey)):
+            let ephemeral = try PrivateKey.ephemeral(for: publicKey)
+            let agreement = KeyAgreement(ephemeral.publicKey, details, encryption, partyU: partyU, partyV: partyV)
+            guard let secret = try ephemeral.sharedSecret(with: publicKey) else {
+                throw CryptoError(.weakKey, "The recipient's public key has small order")
+            }
+            let derived = try agreement.derivedKey(from: secret)
+            var epk = ephemeral.publicKey.jwkMembers
+            epk["kty"] = .string(publicKey.keyType.rawValue)
+            return WrappedContentKey(
+                contentKey: wrapKeySize == nil ? derived : contentKey,
+                encryptedKey: wrapKeySize == nil ? [] : try AESKeyWrap(key: derived).wrap(contentKey),
+                parameters: ["epk": .object(epk)]
+            )
+        case (.oaep, .rsa(_, let encrypter)):
+            return WrappedContentKey(
+                contentKey: contentKey,
+                encryptedKey: try encrypter.encrypt(contentKey),
+                parameters: [:]
+            )
+        case (.password(let hash, let size, _), .password(let password, let iterations)):
+            let derivation = PasswordDerivation(
+                algorithm: algorithm,
+                hash: hash,
+                keySize: size,
+                salt: try SecureRandom.bytes(count: 16),
+                iterations: iterations
+            )
+            return WrappedContentKey(
+                contentKey: contentKey,
+                encryptedKey: try AESKeyWrap(key: derivation.key(from: password)).wrap(contentKey),
+                parameters: ["p2s": .base64URL(derivation.salt), "p2c": .number(JSONNumber(iterations))]
+            )
+        default:
+            throw CryptoError(.wrongKeyType, "\(algorithm) can't use this key")
+        }
+    }
+}

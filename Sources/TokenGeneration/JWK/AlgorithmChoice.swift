@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// The algorithm of a key, either stated or implied by the key's type.
 ///
 /// It depends only on the names in a JWK. The numbers aren't read.
@@ -60,5 +62,140 @@ struct AlgorithmChoice: Sendable {
         }
         details = only
         synonyms = candidates.filter { !$0.isFullySpecified }.map(\.algorithm)
+    }
+}
+
+/// The algorithm of a key for encryption, and the content encryption of a key for `dir`.
+struct EncryptionChoice: Sendable {
+    let details: JWEAlgorithmDescription
+    /// The content encryption, or `nil` if the algorithm doesn't bind the key to one.
+    let encryption: JWEEncryption?
+
+    var algorithm: JWEAlgorithm { details.algorithm }
+
+    /// Creates the choice for a key pair.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmRequired`, `algorithmMismatch` or
+    ///   `unsupportedKey`.
+    init(for keyType: KeyType, curve: String?, named wanted: JWEAlgorithm?) throws(TokenError) {
+        let key = KeyType.description(keyType, curve: curve)
+        guard let wanted else {
+            let fitting = JWEAlgorithmDescription.table.filter { $0.fits(keyType, curve: curve) }
+            let names = fitting.map(\.algorithm.rawValue).joined(separator: ", ")
+            guard !fitting.isEmpty else {
+                throw TokenError(.unsupportedKey, "no supported encryption algorithm uses \(key)")
+            }
+            throw TokenError(.algorithmRequired, "\(key) can be used with \(names); name the algorithm")
+        }
+        details = wanted.details
+        encryption = nil
+        guard details.fits(keyType, curve: curve) else { throw TokenError(mismatched: wanted, key) }
+    }
+
+    /// Creates the choice for a secret with a size in bytes, and the content encryption for `dir`:
+    /// the wanted one, or the only one with that key size.
+    ///
+    /// - Throws: ``TokenError`` with the code `weakKey` or `malformedKey` for another size,
+    ///   `algorithmRequired` or `algorithmMismatch`.
+    init(size: Int, _ details: JWEAlgorithmDescription, _ wanted: JWEEncryption?) throws(TokenError) {
+        self.details = details
+        switch details.scheme {
+        case .keyWrap(let keySize):
+            encryption = nil
+            try Self.check(size, keySize, details.algorithm.rawValue)
+        case .gcmKeyWrap(let cipher):
+            encryption = nil
+            try Self.check(size, cipher.keySize, details.algorithm.rawValue)
+        case .direct:
+            encryption = try Self.encryption(size: size, wanted)
+        case .agreement, .oaep, .password:
+            throw TokenError(mismatched: details.algorithm, "a secret")
+        }
+        guard wanted == nil || encryption == wanted else {
+            throw TokenError(
+                .algorithmMismatch,
+                "only a key for dir is bound to a content encryption, but this key is for \(details.algorithm)"
+            )
+        }
+    }
+
+    /// Creates the choice for a password.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`.
+    init(password algorithm: JWEAlgorithm) throws(TokenError) {
+        details = algorithm.details
+        encryption = nil
+        guard details.usesPassword else { throw TokenError(mismatched: algorithm, "a password") }
+    }
+
+    private static func encryption(size: Int, _ wanted: JWEEncryption?) throws(TokenError) -> JWEEncryption {
+        if let wanted {
+            try check(size, wanted.cipher.keySize, wanted.rawValue)
+            return wanted
+        }
+        let fitting = JWEEncryption.implemented.filter { $0.cipher.keySize == size }
+        guard let only = fitting.first else {
+            throw TokenError(.malformedKey, "no content encryption has a key of \(size) bytes")
+        }
+        guard fitting.count == 1 else {
+            let names = fitting.map(\.rawValue).joined(separator: " or ")
+            throw TokenError(
+                .algorithmRequired,
+                "a key of \(size) bytes for dir can be used with \(names); name the content encryption"
+            )
+        }
+        return only
+    }
+
+    private static func check(_ size: Int, _ expected: Int, _ name: String) throws(TokenError) {
+        guard size == expected else {
+            throw TokenError(
+                size < expected ? .weakKey : .malformedKey,
+                "the secret has \(size) bytes, but \(name) requires exactly \(expected)"
+            )
+        }
+    }
+}
+
+extension JWK {
+    /// Returns the names of the algorithms that the JWK and the caller state, after checking that
+    /// the JWK allows the purpose.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
+    ///   `unsupportedAlgorithm`, `algorithmMismatch` or `keyMismatch`.
+    func statedEncryption(
+        for purpose: KeyPurpose,
+        _ wanted: JWEAlgorithm?,
+        _ wantedEncryption: JWEEncryption?
+    ) throws(TokenError) -> (type: KeyType, curve: String?, algorithm: JWEAlgorithm?, encryption: JWEEncryption?) {
+        let (type, curve) = try usableType(for: purpose)
+        guard let name = algorithm else { return (type, curve, wanted, wantedEncryption) }
+        // A JWK for dir may state the content encryption (RFC 7520 §5.6).
+        let encryption = JWEEncryption(rawValue: name)
+        guard let stated = encryption == nil ? JWEAlgorithm(rawValue: name) : .dir else {
+            let isForSignatures = JWSAlgorithm(rawValue: name)?.details != nil
+            throw TokenError(
+                isForSignatures ? .keyMismatch : .unsupportedAlgorithm,
+                "“alg” of the JWK is \(TokenError.shown(name)), which isn't a supported encryption algorithm"
+            )
+        }
+        guard !stated.details.usesPassword else {
+            throw TokenError(.unsupportedKey, "“alg” of the JWK is \(stated), which needs an EncryptionPassword")
+        }
+        guard stated.details.fits(type, curve: curve) else {
+            throw TokenError(
+                .keyMismatch,
+                "“alg” of the JWK is \(name), but the JWK is \(KeyType.description(type, curve: curve))"
+            )
+        }
+        guard wanted == nil || wanted == stated,
+            wantedEncryption == nil || encryption == nil || wantedEncryption == encryption
+        else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“alg” of the JWK is \(name); the key can't be used with another algorithm"
+            )
+        }
+        return (type, curve, stated, encryption ?? wantedEncryption)
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 /// A set of JSON Web Keys ([RFC 7517 §5](https://www.rfc-editor.org/rfc/rfc7517#section-5)).
 ///
@@ -149,5 +150,139 @@ extension JWKSet {
     private var publicMembers: JSONObject {
         let publicKeys = keys.filter { KeyType(rawValue: $0.keyType) != .oct }
         return ["keys": .array(publicKeys.map { .object($0.publicPart.members) })]
+    }
+}
+
+extension JWKSet {
+    /// Returns the key with an ID, to verify signatures that aren't part of a token.
+    ///
+    /// - Parameters:
+    ///   - keyID: The key's ID.
+    ///   - selection: The rules of key selection. Only one key may have the ID.
+    /// - Returns: The key.
+    /// - Throws: ``TokenError`` with the code `unknownKey` if no key has the ID, `ambiguousKey` if
+    ///   different keys have it, or the reason why the key can't verify.
+    public func verificationKey(
+        withID keyID: String,
+        selection: KeySelection = KeySelection()
+    ) throws(TokenError) -> VerificationKey {
+        let named = keys.indices.filter { keys[$0].keyID?.isExactly(keyID) ?? false }
+        guard let first = named.first else {
+            throw TokenError(.unknownKey, "the key set has no key with the ID \(TokenError.shown(keyID))")
+        }
+        let identity = entries[first].identity
+        guard named.dropFirst().allSatisfy({ identity != nil && entries[$0].identity == identity }) else {
+            throw TokenError(.ambiguousKey, "several keys in the set have the ID \(TokenError.shown(keyID))")
+        }
+        return try key(at: first, selection)
+    }
+
+    /// Returns the key with a SHA-256 thumbprint.
+    ///
+    /// - Throws: ``TokenError`` with the code `unknownKey`, or the reason why the key can't verify.
+    package func verificationKey(
+        withThumbprint thumbprint: String,
+        selection: KeySelection
+    ) throws(TokenError) -> VerificationKey {
+        for index in keys.indices {
+            guard let found = try? keys[index].thumbprint, found.isExactly(thumbprint) else { continue }
+            return try key(at: index, selection)
+        }
+        throw TokenError(.unknownKey, "the key set has no key with the thumbprint \(TokenError.shown(thumbprint))")
+    }
+
+    private func key(at index: Int, _ selection: KeySelection) throws(TokenError) -> VerificationKey {
+        try entries[index].key(for: selection.choice(for: keys[index], in: keys)).get()
+    }
+}
+
+extension JWKSet {
+    /// Returns the key in the set to encrypt with, such as a client's key from its `jwks_uri`.
+    ///
+    /// Keys with another `alg`, with a `use` other than `enc`, and symmetric keys are ignored.
+    ///
+    /// - Parameters:
+    ///   - algorithm: The algorithm to encrypt with.
+    ///   - keyID: The key's ID. The default, `nil`, is for sets with one matching key.
+    /// - Returns: The key, with its ID.
+    /// - Throws: ``TokenError`` with the code `unknownKey` if no key matches, `ambiguousKey` if
+    ///   several match, or the reason why the only matching key can't be used.
+    public func encryptionKey(for algorithm: JWEAlgorithm, keyID: String? = nil) throws(TokenError) -> EncryptionKey {
+        let matches = keys.filter { jwk in
+            guard let stated = try? jwk.statedEncryption(for: .encryption, algorithm, nil), stated.type != .oct,
+                algorithm.details.fits(stated.type, curve: stated.curve)
+            else { return false }
+            return keyID.map { jwk.keyID?.isExactly($0) ?? false } ?? true
+        }
+        guard let jwk = matches.first else {
+            throw TokenError(.unknownKey, "the key set has no matching key to encrypt with \(algorithm)")
+        }
+        guard matches.count == 1 else {
+            throw TokenError(.ambiguousKey, "several keys in the set can encrypt with \(algorithm); name the key's ID")
+        }
+        return try EncryptionKey(
+            jwk: jwk,
+            algorithm: algorithm,
+            encryption: nil,
+            maximumRSAKeySize: maximumRSAKeySize
+        )
+    }
+}
+
+/// A key of a set, which is prepared when it is first needed.
+///
+/// Preparing decodes and checks the numbers and imports the key into OpenSSL, which takes up to a
+/// few milliseconds. It happens once per algorithm, under a lock: other threads that need the key
+/// wait.
+final class KeySetEntry: Sendable {
+    private struct Prepared: Sendable {
+        let algorithm: JWSAlgorithm
+        let hasSynonyms: Bool
+        let key: Result<VerificationKey, TokenError>
+    }
+
+    let jwk: JWK
+    private let maximumRSAKeySize: Int
+    /// The prepared keys: one, or more if verifiers assume different algorithms for a key without
+    /// `alg`.
+    private let prepared = Mutex<[Prepared]>([])
+    private let preparations = Atomic(0)
+
+    init(_ jwk: JWK, maximumRSAKeySize: Int) {
+        self.jwk = jwk
+        self.maximumRSAKeySize = maximumRSAKeySize
+    }
+
+    /// Returns the prepared key for an algorithm, or the reason why it can't verify.
+    func key(for choice: Result<AlgorithmChoice, TokenError>) -> Result<VerificationKey, TokenError> {
+        choice.flatMap { choice in
+            prepared.withLock { prepared in
+                let (algorithm, hasSynonyms) = (choice.details.algorithm, !choice.synonyms.isEmpty)
+                if let known = prepared.first(where: { $0.algorithm == algorithm && $0.hasSynonyms == hasSynonyms }) {
+                    return known.key
+                }
+                preparations.add(1, ordering: .relaxed)
+                let key = Result { () throws(TokenError) in
+                    try VerificationKey(jwk, choice, maximumRSAKeySize: maximumRSAKeySize)
+                }
+                prepared.append(Prepared(algorithm: algorithm, hasSynonyms: hasSynonyms, key: key))
+                return key
+            }
+        }
+    }
+
+    /// The number of preparations of the key.
+    var preparationCount: Int { preparations.load(ordering: .relaxed) }
+
+    /// The bytes that distinguish entries with different keys, or `nil` if only the prepared keys
+    /// can be compared.
+    var identity: [UInt8]? {
+        // A certificate may belong to only one of two entries with the same key.
+        guard jwk.members["x5c"] == nil, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
+            return nil
+        }
+        var members = JSONObject()
+        for name in names { members[name] = jwk.members[name] }
+        return members.serializedBytes()
     }
 }

@@ -97,3 +97,89 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 }
+
+extension SigningMaterial {
+    /// Returns the material that verifies the signatures.
+    ///
+    /// - Throws: ``TokenError`` if OpenSSL can't prepare it.
+    func verification(_ details: AlgorithmDescription) throws(TokenError) -> VerificationMaterial {
+        if case .hmac(let code, _) = self { return .hmac(code) }
+        guard let key = keyPair?.publicKey else { throw TokenError(mismatched: details.algorithm, "a secret") }
+        return try VerificationMaterial(key, details)
+    }
+
+    /// Returns the private members of the JWK.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't export the key.
+    func privateMembers() throws(TokenError) -> JSONObject {
+        if case .hmac(_, let secret) = self { return ["k": .base64URL(secret.bytes)] }
+        return try TokenError.refusingKey(keyPair?.jwkPrivateMembers() ?? [:])
+    }
+
+    /// Returns the thumbprint of a secret, which can't be computed from public members, or `nil`
+    /// for other keys.
+    func secretThumbprint() throws(TokenError) -> String? {
+        guard case .hmac = self else { return nil }
+        var members = try privateMembers()
+        members["kty"] = .string(KeyType.oct.rawValue)
+        return try JWK(members).thumbprint
+    }
+}
+
+/// A cryptographic key that is prepared to verify with one algorithm.
+indirect enum VerificationMaterial: Sendable {
+    case hmac(HMAC)
+    case ec(ECPublicKey, HashFunction)
+    case rsa(RSAPublicKey, RSAVerifier)
+    case edwards(EdwardsPublicKey)
+    case mldsa(MLDSAPublicKey)
+
+    /// Prepares a key for an algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
+    ///   key.
+    init(_ key: PublicKey, _ details: AlgorithmDescription) throws(TokenError) {
+        switch (key, details.scheme) {
+        case (.ellipticCurve(let key), .ecdsa(_, let hash)):
+            self = .ec(key, hash)
+        case (.rsa(let key), .rsa(let padding, let hash)):
+            let verifier = try TokenError.refusingKey(key.verifier(padding, hash: hash))
+            self = .rsa(key, verifier)
+        case (.edwards(let key), .edwards):
+            self = .edwards(key)
+        case (.mldsa(let key), .mldsa):
+            self = .mldsa(key)
+        default:
+            throw TokenError(mismatched: details.algorithm, key.kind)
+        }
+    }
+
+    /// The public key, or `nil` for a secret.
+    var publicKey: PublicKey? {
+        switch self {
+        case .hmac: nil
+        case .ec(let key, _): .ellipticCurve(key)
+        case .rsa(let key, _): .rsa(key)
+        case .edwards(let key): .edwards(key)
+        case .mldsa(let key): .mldsa(key)
+        }
+    }
+
+    /// The size of a secret in bytes, as HMAC counts it, or `nil` for a public key.
+    var secretSize: Int? {
+        if case .hmac(let code) = self { code.keySize } else { nil }
+    }
+
+    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
+    ///
+    /// A signature of the wrong length isn't valid.
+    func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
+        switch self {
+        case .hmac(let code): code.isValid(signature, for: message)
+        case .ec(let key, let hash): key.isValidSignature(signature, for: message, hash: hash)
+        case .rsa(_, let verifier): verifier.isValidSignature(signature, for: message)
+        case .edwards(let key): key.isValidSignature(signature, for: message)
+        case .mldsa(let key): key.isValidSignature(signature, for: message)
+        }
+    }
+}

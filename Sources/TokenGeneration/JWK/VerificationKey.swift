@@ -1,3 +1,4 @@
+public import Foundation
 internal import OpenSSLCrypto
 
 /// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC
@@ -165,5 +166,119 @@ extension VerificationKey: Redacted {
         algorithm.isSymmetric
             ? "VerificationKey(\(algorithm), secret not shown)"
             : "VerificationKey(\(algorithm), thumbprint \(thumbprint))"
+    }
+}
+
+extension VerificationKey {
+    /// Parses a public key from PEM: SPKI (`BEGIN PUBLIC KEY`), PKCS#1 (`BEGIN RSA PUBLIC KEY`), or
+    /// an X.509 certificate.
+    ///
+    /// The key of a certificate is used without verifying the certificate. To verify certificates,
+    /// call ``JWK/verifyCertificates(roots:at:)``.
+    ///
+    /// - Parameters:
+    ///   - pem: The PEM text, with exactly one key.
+    ///   - algorithm: The algorithm that the key is for. The default, `nil`, uses the only
+    ///     algorithm that the key supports. RSA keys require an algorithm. A key on an Edwards
+    ///     curve verifies both `EdDSA` and the name of its curve.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `publicKeyRequired`, `algorithmRequired`, `algorithmMismatch` or
+    ///   `unsupportedAlgorithm`.
+    public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
+        try self.init(PublicKey.imported(pem: pem), named: algorithm)
+    }
+
+    /// Parses a public key from DER: SPKI, PKCS#1, or an X.509 certificate, detected by content.
+    ///
+    /// The key of a certificate is used without verifying the certificate.
+    ///
+    /// - Parameters:
+    ///   - der: The bytes.
+    ///   - algorithm: The algorithm that the key is for, as for ``init(pem:algorithm:)``.
+    /// - Throws: ``TokenError`` as ``init(pem:algorithm:)`` does.
+    public init(der: some Sequence<UInt8>, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
+        try self.init(PublicKey.imported(der: Array(der)), named: algorithm)
+    }
+
+    /// Returns the key as PEM.
+    ///
+    /// - Parameter format: The format. The default is SPKI (`BEGIN PUBLIC KEY`).
+    /// - Returns: The PEM text.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key type doesn't have that
+    ///   format (secrets have none).
+    public func pem(_ format: PublicKeyFormat = .spki) throws(TokenError) -> String {
+        guard let key = publicKey else { throw TokenError(noOlderForm: nil) }
+        return try key.exportedPEM(format)
+    }
+
+    /// Returns the key as DER.
+    ///
+    /// - Parameter format: The format. The default is SPKI.
+    /// - Returns: The bytes.
+    /// - Throws: ``TokenError`` as ``pem(_:)`` does.
+    public func der(_ format: PublicKeyFormat = .spki) throws(TokenError) -> Data {
+        guard let key = publicKey else { throw TokenError(noOlderForm: nil) }
+        return try key.exportedDER(format)
+    }
+
+    private init(_ key: PublicKey, named algorithm: JWSAlgorithm?) throws(TokenError) {
+        let choice = try AlgorithmChoice(for: key.keyType, curve: key.curveName, named: algorithm)
+        try self.init(VerificationMaterial(key, choice.details), choice)
+    }
+}
+
+extension ProtectedHeader {
+    /// Returns the header's algorithm, which must be asymmetric and accepted.
+    func asymmetricAlgorithm(
+        among accepted: Set<JWSAlgorithm>,
+        for purpose: String
+    ) throws(TokenError) -> JWSAlgorithm {
+        guard let algorithm = JWSAlgorithm(rawValue: self.algorithm), accepted.contains(algorithm),
+            !algorithm.isSymmetric
+        else {
+            throw TokenError(
+                .unsupportedAlgorithm,
+                "\(TokenError.shown(self.algorithm)) isn't an accepted algorithm for \(purpose)"
+            )
+        }
+        return algorithm
+    }
+}
+
+extension VerificationKey {
+    /// Returns only the members that define a public key, to be sent with a message.
+    ///
+    /// Receivers don't need the rest of the JWK.
+    ///
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` for a shared secret.
+    func jwkForMessages(of purpose: String) throws(TokenError) -> JSONObject {
+        guard !algorithm.isSymmetric, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
+            throw TokenError(.unsupportedAlgorithm, "\(algorithm) isn't an algorithm for \(purpose); use a key pair")
+        }
+        return JSONObject(names.compactMap { name in jwk.members[name].map { (name, $0) } })
+    }
+
+    /// Creates the public key of a sender from a JWK that came with a message.
+    ///
+    /// The algorithm is that of the message's header. Certificates and their thumbprints (`x5c`,
+    /// `x5u`, `x5t`) are ignored: the sender chose them, and decoding them is work. Errors have the
+    /// name of the JWK.
+    ///
+    /// - Throws: ``TokenError`` with the code `publicKeyRequired` for a private or symmetric key,
+    ///   `algorithmMismatch`, or the code for another problem with the key.
+    init(sentAs members: JSONObject, for algorithm: JWSAlgorithm, _ name: String) throws(TokenError) {
+        var jwk = try JWK(members)
+        guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {
+            throw TokenError(.publicKeyRequired, "\(name) is a private key; its owner must replace that key")
+        }
+        for name in ["x5c", "x5u", "x5t", "x5t#S256"] { jwk.members[name] = nil }
+        let key = try VerificationKey(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.message)
+        guard key.accepts(algorithm: algorithm.rawValue) else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“alg” of the header is \(algorithm), but \(name) is a key for \(key.algorithm)"
+            )
+        }
+        self = key
     }
 }

@@ -143,3 +143,101 @@ extension CompactToken {
         }
     }
 }
+
+/// A token without a signature, whose claims anyone can have written.
+///
+/// Its `alg` is `none` ([RFC 7519 §6](https://www.rfc-editor.org/rfc/rfc7519#section-6)). It's
+/// meant for tests and for protocols that protect tokens by other means. It's never the result of a
+/// verification, and the verifiers of this package reject it.
+///
+/// - Warning: Don't base any decision on the content of an unsecured token.
+public struct UnsecuredToken: Sendable {
+    /// The header, which anyone can have written.
+    public let unsecuredHeader: JSONObject
+    /// The claims, which anyone can have written.
+    public let unsecuredClaims: JSONObject
+
+    /// Creates a token from claims.
+    ///
+    /// - Parameter claims: The claims.
+    public init(claims: JSONObject) {
+        unsecuredHeader = ["alg": "none", "typ": "JWT"]
+        unsecuredClaims = claims
+    }
+
+    /// Parses a token that deliberately has no signature.
+    ///
+    /// - Parameters:
+    ///   - token: The token.
+    ///   - maximumSize: The maximum size of the token in bytes. The default is 64 KiB.
+    /// - Throws: ``TokenError`` with the code `malformedToken`, `tooLarge` or
+    ///   `criticalHeaderUnsupported`; `algorithmMismatch` if `alg` isn't exactly `none`;
+    ///   `signatureInvalid` if the token has a signature.
+    public init(unsecured token: String, maximumSize: Int = 65_536) throws(TokenError) {
+        let token = try CompactToken(token, limits: JWSLimits(size: maximumSize))
+        let header = try token.header()
+        guard header.algorithm.isExactly("none") else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“alg” of the header is \(TokenError.shown(header.algorithm)), but an unsecured token has “none”"
+            )
+        }
+        try header.checkCriticalMembers()
+        guard try token.signature().isEmpty else {
+            throw TokenError(.signatureInvalid, "the token's “alg” is “none”, but the token has a signature")
+        }
+        unsecuredHeader = header.members
+        unsecuredClaims = try token.claims(in: token.payload())
+    }
+
+    /// Returns the token, whose last segment is empty.
+    ///
+    /// - Returns: The compact token.
+    public func serialized() -> String {
+        let header = Base64URL.encode(unsecuredHeader.serializedBytes())
+        return header + "." + Base64URL.encode(unsecuredClaims.serializedBytes()) + "."
+    }
+}
+
+/// Headers in their encoded form.
+enum EncodedHeader {
+    /// Returns a header in base64url, followed by a period.
+    static func of(_ header: JSONObject) -> [UInt8] {
+        let json = header.serializedBytes()
+        var text: [UInt8] = []
+        text.reserveCapacity(Base64URL.encodedSize(json.count) + 1)
+        Base64URL.encode(json.span, into: &text)
+        text.append(UInt8(ascii: "."))
+        return text
+    }
+
+    /// Returns the encoded header of a JWT with only these members and `typ`.
+    static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
+        var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
+        if let keyID { header["kid"] = .string(keyID) }
+        return of(header)
+    }
+}
+
+/// The input of a JWS signature: the protected header in base64url, a period, and the encoded
+/// payload, in one buffer ([RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1),
+/// [RFC 7797 §3](https://www.rfc-editor.org/rfc/rfc7797#section-3)).
+enum SigningInput {
+    /// Returns the signing input for an encoded protected header, which may be empty, and the
+    /// payload's bytes.
+    static func make(
+        _ header: some Collection<UInt8>,
+        _ payload: [UInt8],
+        _ encoding: JWSPayloadEncoding
+    ) -> [UInt8] {
+        var input: [UInt8] = []
+        input.reserveCapacity(header.count + 1 + Base64URL.encodedSize(payload.count))
+        input.append(contentsOf: header)
+        input.append(UInt8(ascii: "."))
+        switch encoding {
+        case .unencoded: input.append(contentsOf: payload)
+        case .base64url: Base64URL.encode(payload.span, into: &input)
+        }
+        return input
+    }
+}

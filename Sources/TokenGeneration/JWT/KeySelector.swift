@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// A selector of the keys in a set that match a token.
 ///
 /// The choice depends on the members `kid`, `kty`, `crv`, `alg`, `use` and `key_ops` of the
@@ -150,5 +152,98 @@ struct KeySelector: Sendable {
             .ambiguousKey,
             "more than \(limit) keys in the set match the token; give each key a different “kid”"
         )
+    }
+}
+
+/// The parsed headers of tokens that a verifier has accepted.
+///
+/// Tokens of one issuer usually have identical headers. The parsed header and the matching keys
+/// depend only on the header's bytes and on the verifier. A header is kept only after a signature
+/// over it was verified, so that attackers can't fill the cache with other headers.
+final class KnownHeaders: Sendable {
+    /// A well-formed header without extensions, and the keys that match it.
+    final class Entry: Sendable {
+        let header: ProtectedHeader
+        let keys: [VerificationKey]
+        private let text: [UInt8]
+        private let next = SetOnce<Entry>()
+
+        init(_ header: ProtectedHeader, _ keys: [VerificationKey], text: [UInt8]) {
+            self.header = header
+            self.keys = keys
+            self.text = text
+        }
+
+        /// Passes this or a following entry to a closure, if it's the entry of a token's header.
+        fileprivate func find<Result>(_ token: CompactToken, _ body: (Entry) -> Result) -> Result? {
+            if token.hasHeader(text) { return body(self) }
+            return next.withObject { $0.find(token, body) } ?? nil
+        }
+
+        fileprivate func append(_ new: Entry, capacity: Int) {
+            guard capacity > 0, text != new.text, !next.set(new) else { return }
+            next.withObject { $0.append(new, capacity: capacity - 1) }
+        }
+    }
+
+    /// The maximum number of headers, which is more than a rotation of keys uses at a time.
+    private static let capacity = 4
+    private let first = SetOnce<Entry>()
+
+    /// Lends the entry of a token's header to a closure, if there is one, and returns its result.
+    func withEntry<Result>(for token: CompactToken, _ body: (Entry) -> Result) -> Result? {
+        first.withObject { $0.find(token, body) } ?? nil
+    }
+
+    /// Keeps the entry of a token with a valid signature, if there is room.
+    func keep(_ new: Entry) {
+        if !first.set(new) { first.withObject { $0.append(new, capacity: Self.capacity - 1) } }
+    }
+}
+
+/// The keys of a verifier, and the rules that match them to a header.
+enum VerificationKeySource: Sendable {
+    case list([VerificationKey])
+    case set(KeySelector)
+
+    /// Returns the keys to try, at least one, all for the header's algorithm.
+    ///
+    /// A single key is always tried, regardless of `kid`. If there are several keys, those with the
+    /// header's `kid` match. If no key has it, those without a `kid` match.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` or `unknownKey`, or the reason
+    ///   why the selector has no key.
+    func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
+        switch self {
+        case .set(let selector): return try selector.keys(for: header)
+        case .list(let keys):
+            if keys.count == 1, keys[0].accepts(algorithm: header.algorithm) { return keys }
+            let matching = keys.filter { $0.accepts(algorithm: header.algorithm) }
+            guard !matching.isEmpty else { throw Self.mismatch(header, keys) }
+            guard keys.count > 1, let keyID = header.keyID else { return matching }
+            let named = matching.filter { $0.keyID?.isExactly(keyID) ?? false }
+            let meant = named.isEmpty ? matching.filter { $0.keyID == nil } : named
+            guard !meant.isEmpty else {
+                throw TokenError(.unknownKey, "no key has the header's “kid” \(TokenError.shown(keyID))")
+            }
+            return meant
+        }
+    }
+
+    /// Returns all keys, or `nil` if an entry of the key set can't verify or the set has more
+    /// entries than there are signatures.
+    func everyKey(of signatureCount: Int) -> [VerificationKey]? {
+        switch self {
+        case .list(let keys): keys
+        case .set(let selector): selector.everyKey(of: signatureCount)
+        }
+    }
+
+    private static func mismatch(_ header: ProtectedHeader, _ keys: [VerificationKey]) -> TokenError {
+        let stated = "“alg” of the header is \(TokenError.shown(header.algorithm))"
+        guard let key = keys.first, keys.count == 1 else {
+            return TokenError(.algorithmMismatch, "\(stated), but no key is for that algorithm")
+        }
+        return TokenError(.algorithmMismatch, "\(stated), but the key is for \(key.algorithm)")
     }
 }

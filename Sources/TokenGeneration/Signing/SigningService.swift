@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// A signer of tokens: a ``SigningKey``, a device, an agent or a test double.
 ///
@@ -50,5 +51,188 @@ extension SigningService {
     /// - Throws: ``TokenError`` as ``JWTGenerator/token()`` does, and the service's own errors.
     public func sign(_ claims: some Encodable, header: JSONObject = [:]) throws -> String {
         try JWTGenerator(header: header, claims: claims, signingService: self).token()
+    }
+}
+
+extension SigningKey: SigningService, LocalSigningService {
+    package var key: SigningKey { self }
+
+    /// Signs data with the key's algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `signingFailed`.
+    public func sign(data: Data) throws -> Data {
+        Data(try signature(for: data.bytes))
+    }
+}
+
+/// A signing service whose key is in this process.
+///
+/// Its signatures need no check.
+package protocol LocalSigningService: SigningService {
+    /// The key that signs.
+    var key: SigningKey { get }
+}
+
+extension SigningService {
+    /// The key, if it's in this process.
+    var localKey: SigningKey? { (self as? any LocalSigningService)?.key }
+
+    /// Signs an input and rejects a result that can't be a signature of the service's algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `signingFailed`, and the errors of a custom service.
+    package func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
+        try checkedSignature(for: input, with: localKey)
+    }
+
+    /// Signs an input with the service's key, if it's in this process.
+    func checkedSignature(for input: [UInt8], with localKey: SigningKey?) throws -> [UInt8] {
+        if let localKey { return try localKey.signature(for: input.span.octets) }
+        let signature = Array(try sign(data: Data(input)))
+        try check(signature, for: input)
+        return signature
+    }
+
+    private func check(_ signature: [UInt8], for input: [UInt8]) throws(TokenError) {
+        let algorithm = algorithm
+        guard !signature.isEmpty else {
+            throw TokenError(.signingFailed, "the signing service returned an empty signature")
+        }
+        // Accepts the output of a test double that echoes its input. No verifier accepts it as a
+        // signature.
+        guard let size = algorithm.details?.signatureSize, signature.count != size, signature != input else { return }
+        let isDER = signature.first == 0x30 && signature.count <= size + 9
+        throw TokenError(
+            .signingFailed,
+            isDER
+                ? "the signing service returned a DER structure; \(algorithm) needs r ‖ s, each padded to \(size / 2) bytes"
+                : "the signing service returned \(signature.count) bytes; an \(algorithm) signature has \(size)"
+        )
+    }
+}
+
+/// A signing service for ES256: ECDSA with P-256 and SHA-256, on OpenSSL.
+///
+/// ```swift
+/// let service = try ES256SigningService(
+///     key: SigningKey(pem: pem),
+///     keyID: "2025-06"
+/// )
+/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service)
+///     .token()
+/// ```
+///
+/// The service doesn't accept a key for another algorithm. A ``SigningKey`` is a signing service
+/// for its own algorithm.
+public struct ES256SigningService: SigningService, LocalSigningService {
+    package let key: SigningKey
+
+    /// Creates a service that signs with a key.
+    ///
+    /// - Parameters:
+    ///   - key: A key for ES256.
+    ///   - keyID: The ID to write into headers. The default is the key's own ID, if it has one.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the key is for another
+    ///   algorithm.
+    public init(key: SigningKey, keyID: String? = nil) throws(TokenError) {
+        guard key.algorithm == .es256 else {
+            throw TokenError(.algorithmMismatch, "ES256 can't sign with a key for \(key.algorithm)")
+        }
+        self.key = key.identified(by: keyID)
+    }
+
+    /// Creates a service with a new key.
+    ///
+    /// - Parameter keyID: The ID to write into headers, or `nil`.
+    /// - Returns: The service.
+    /// - Throws: ``TokenError`` if the system can't generate a key.
+    public static func generate(keyID: String? = nil) throws(TokenError) -> Self {
+        try Self(key: .generate(.es256), keyID: keyID)
+    }
+
+    /// The algorithm, ES256.
+    public var algorithm: JWSAlgorithm { .es256 }
+    /// The ID that verifiers know the key by, or `nil`.
+    public var keyID: String? { key.keyID }
+    /// The key that verifies the signatures, whose JWK has the service's key ID.
+    public var verificationKey: VerificationKey { key.verificationKey }
+
+    /// Signs data with ES256.
+    ///
+    /// - Throws: ``TokenError`` with the code `signingFailed`.
+    public func sign(data: Data) throws -> Data {
+        try key.sign(data: data)
+    }
+}
+
+/// A signing service in this process or behind a network.
+package enum AnySigningService: Sendable {
+    case local(any SigningService)
+    case remote(any RemoteSigningService)
+
+    package var algorithm: JWSAlgorithm {
+        switch self {
+        case .local(let service): service.algorithm
+        case .remote(let service): service.algorithm
+        }
+    }
+
+    package var keyID: String? {
+        switch self {
+        case .local(let service): service.keyID
+        case .remote(let service): service.keyID
+        }
+    }
+
+    /// The public key, if the service knows it.
+    package var verificationKey: VerificationKey? {
+        switch self {
+        case .local(let service): service.localKey?.verificationKey
+        case .remote(let service): service.verificationKey
+        }
+    }
+
+    /// Signs an input and checks the signature as far as possible.
+    ///
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
+    ///   `signingFailed`, and the service's own errors.
+    package func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
+        switch self {
+        case .local(let service): try service.checkedSignature(for: input)
+        case .remote(let service): try await service.checkedSignature(for: input)
+        }
+    }
+}
+
+extension AnySigningService {
+    /// Writes `alg` into a header.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
+    ///   value.
+    func writeAlgorithm(into header: inout JSONObject) throws(TokenError) {
+        try header.state("alg", algorithm.rawValue, by: "the signing service")
+    }
+
+    /// Writes `kid` into a header, if the signer has a key ID.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
+    ///   value.
+    func writeKeyID(into header: inout JSONObject) throws(TokenError) {
+        if let keyID { try header.state("kid", keyID, by: "the signing service") }
+    }
+}
+
+extension JSONObject {
+    /// Sets a parameter of a header to the value that an owner has for it.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
+    ///   value.
+    mutating func state(_ name: String, _ value: String, by owner: String) throws(TokenError) {
+        guard self[name] == nil || self[name] == .string(value) else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“\(name)” of the header contradicts \(owner), which has \(TokenError.shown(value)); omit it"
+            )
+        }
+        self[name] = .string(value)
     }
 }

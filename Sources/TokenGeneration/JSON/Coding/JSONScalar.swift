@@ -64,3 +64,44 @@ enum JSONScalar {
         var reason = "JSON has no infinity and no NaN."
     }
 }
+
+extension JSONOutput {
+    /// Writes a value.
+    mutating func append(_ scalar: JSONScalar) {
+        switch scalar {
+        case .null: append(literal: "null")
+        case .bool(let bool): append(literal: bool ? "true" : "false")
+        case .number(let number): append(literal: number.literal)
+        case .string(let string): append(quoted: string)
+        case .strings(let strings):
+            append(UInt8(ascii: "["))
+            for index in strings.indices {
+                if index > 0 { append(UInt8(ascii: ",")) }
+                append(quoted: strings[index])
+            }
+            append(UInt8(ascii: "]"))
+        case .json(let value):
+            var writer = JSONWriter()
+            writer.write(value)
+            append(writer.finished().span)
+        }
+    }
+}
+
+/// A step of a coding path without a coding key of the type: an array index, or `super`.
+struct JSONPathKey: CodingKey {
+    private let name: String?
+    let intValue: Int?
+
+    init(stringValue: String) {
+        name = stringValue
+        intValue = nil
+    }
+
+    init(intValue: Int) {
+        name = nil
+        self.intValue = intValue
+    }
+
+    var stringValue: String { name ?? "Index \(intValue ?? 0)" }
+}

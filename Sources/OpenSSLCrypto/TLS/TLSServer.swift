@@ -1,0 +1,351 @@
+internal import COpenSSL
+
+/// The settings of a TLS server.
+package struct TLSServerConfiguration: Sendable {
+    /// A version of TLS; the raw value is its number in the protocol.
+    package enum Version: UInt16, Sendable, Comparable, CaseIterable {
+        /// TLS 1.1, which is deprecated ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)); for
+        /// testing that clients reject it.
+        case insecureTLS11 = 0x0302
+        /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
+        case tls12 = 0x0303
+        /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
+        case tls13 = 0x0304
+
+        /// Compares the ages of two versions.
+        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    /// The policy for client certificates.
+    package enum ClientAuthentication: Sendable {
+        /// The server doesn't request a certificate.
+        case none
+        /// The server requests a certificate, which is optional; one that doesn't lead to one of
+        /// the roots ends the handshake.
+        case requested(roots: [Certificate])
+        /// The handshake fails without a certificate that leads to one of the roots.
+        case required(roots: [Certificate])
+    }
+
+    /// The server's certificate, then those of its issuers.
+    package var chain: CertificateChain
+    /// The key pair of the first certificate.
+    package var key: PrivateKey
+    /// The policy for client certificates; by default, none are requested.
+    package var clientAuthentication = ClientAuthentication.none
+    /// The oldest TLS version to accept, 1.2 by default.
+    package var minimumVersion = Version.tls12
+    /// The newest TLS version to accept, 1.3 by default.
+    package var maximumVersion = Version.tls13
+    /// A Boolean value that indicates whether clients get tickets for resuming sessions, as they do
+    /// by default.
+    package var issuesSessionTickets = true
+
+    /// Creates a configuration for TLS 1.2 and 1.3 that doesn't request client certificates.
+    package init(chain: CertificateChain, key: PrivateKey) {
+        self.chain = chain
+        self.key = key
+    }
+}
+
+/// The state that a TLS server's connections share: the owner of an `SSL_CTX`.
+///
+/// It selects HTTP/1.1 with ALPN ([RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)) if the client
+/// offers it, and otherwise continues without ALPN. Clients can't renegotiate.
+// reason: the pointer is set once. After initialization it's only passed to SSL_new, and the
+// context's own lock guards what OpenSSL changes then (ticket keys, counters).
+@safe package final class TLSServerContext: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    /// Creates a context.
+    ///
+    /// Versions in the wrong order and a certificate that this OpenSSL rejects for servers are an
+    /// `invalidArgument`.
+    package init(_ configuration: TLSServerConfiguration) throws(CryptoError) {
+        OpenSSLLibrary.prepareAndClearErrors()
+        guard let pointer = unsafe SSL_CTX_new(TLS_server_method()) else {
+            throw CryptoError(failed: "SSL_CTX_new", "Can't create a TLS context")
+        }
+        unsafe self.pointer = pointer
+        try setVersions(configuration.minimumVersion, configuration.maximumVersion)
+        try setIdentity(configuration.chain, configuration.key)
+        try setClientAuthentication(configuration.clientAuthentication)
+        unsafe COpenSSL_server_set_options(pointer, configuration.issuesSessionTickets ? 1 : 0)
+        if !configuration.issuesSessionTickets { unsafe SSL_CTX_set_num_tickets(pointer, 0) }
+        unsafe SSL_CTX_set_alpn_select_cb(pointer, Self.selectProtocol, nil)
+        unsafe CertificateMessage.check(on: pointer)
+    }
+
+    deinit {
+        unsafe SSL_CTX_free(pointer)
+    }
+
+    /// Creates the state of a new connection, which the caller must free.
+    func makeConnection() throws(CryptoError) -> OpaquePointer {
+        OpenSSLLibrary.clearErrors()
+        guard let connection = unsafe SSL_new(pointer) else { throw CryptoError(failed: "SSL_new", "No memory") }
+        return unsafe connection
+    }
+
+    private func setVersions(
+        _ minimum: TLSServerConfiguration.Version,
+        _ maximum: TLSServerConfiguration.Version
+    ) throws(CryptoError) {
+        guard minimum <= maximum else {
+            throw CryptoError(.invalidArgument, "The minimum TLS version is newer than the maximum")
+        }
+        // OpenSSL's default security level forbids SHA-1 signatures, which the old versions
+        // require.
+        if minimum < .tls12 { unsafe SSL_CTX_set_security_level(pointer, 0) }
+        guard unsafe COpenSSL_server_set_versions(pointer, Int32(minimum.rawValue), Int32(maximum.rawValue)) == 1 else {
+            throw CryptoError(failed: "SSL_CTX_set_min_proto_version", "OpenSSL doesn't support these TLS versions")
+        }
+    }
+
+    private func setIdentity(_ chain: CertificateChain, _ key: PrivateKey) throws(CryptoError) {
+        guard key.publicKey.spkiDER() == chain.certificates[0].subjectPublicKeyInfo else {
+            throw CryptoError(.keyMismatch, "The server's key doesn't belong to its certificate")
+        }
+        let evpKey = try EVPKey.make(key)
+        OpenSSLLibrary.clearErrors()
+        let isSet = unsafe chain.certificates[0].x509.withPointer { unsafe SSL_CTX_use_certificate(pointer, $0) == 1 }
+        guard isSet, unsafe evpKey.withPointer({ unsafe SSL_CTX_use_PrivateKey(pointer, $0) }) == 1 else {
+            throw CryptoError(
+                .invalidArgument,
+                failed: "SSL_CTX_use_PrivateKey",
+                "The server can't use its \(key.kind) certificate"
+            )
+        }
+        for issuer in chain.certificates.dropFirst() {
+            let isAdded = unsafe issuer.x509.withPointer { issuer in
+                unsafe COpenSSL_server_add_chain_certificate(pointer, issuer) == 1
+            }
+            guard isAdded else {
+                throw CryptoError(
+                    .invalidArgument,
+                    failed: "SSL_CTX_add1_chain_cert",
+                    "The server can't use a certificate of its chain"
+                )
+            }
+        }
+    }
+
+    private func setClientAuthentication(
+        _ authentication: TLSServerConfiguration.ClientAuthentication
+    ) throws(CryptoError) {
+        let roots: [Certificate]
+        switch authentication {
+        case .none: return
+        case .requested(let trusted):
+            roots = trusted
+            unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+        case .required(let trusted):
+            roots = trusted
+            unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        }
+        for root in roots {
+            // The store and the list of names hold their own references and copies.
+            let isAdded = unsafe root.x509.withPointer { root in
+                unsafe X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), root) == 1
+                    && SSL_CTX_add_client_CA(pointer, root) == 1
+            }
+            guard isAdded else { throw CryptoError(failed: "X509_STORE_add_cert", "OpenSSL rejected a root") }
+        }
+        // A root may be an intermediate authority. It's trusted for the certificates it issued, but
+        // its issuer isn't.
+        unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        // Without a session ID context, OpenSSL refuses to resume sessions with client
+        // authentication.
+        let name = Array("OpenSSLCrypto".utf8)
+        guard unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count)) == 1 else {
+            throw CryptoError(failed: "SSL_CTX_set_session_id_context", "Can't enable session resumption")
+        }
+    }
+
+    /// Selects `http/1.1` from the client's list of names, each preceded by a length byte (RFC 7301
+    /// §3.1).
+    private static let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, name, size, offers, offersSize, _ in
+        let supported = Array("http/1.1".utf8)
+        let list = unsafe UnsafeBufferPointer(start: offers, count: Int(offersSize))
+        var offset = 0
+        while offset < list.count {
+            let start = offset + 1
+            let end = start + Int(unsafe list[offset])
+            guard end <= list.count else { break }
+            if unsafe list[start..<end].elementsEqual(supported), let first = list.baseAddress {
+                unsafe name?.pointee = first + start
+                unsafe size?.pointee = UInt8(supported.count)
+                return SSL_TLSEXT_ERR_OK
+            }
+            offset = end
+        }
+        return SSL_TLSEXT_ERR_NOACK
+    }
+}
+
+/// The server side of a TLS connection without a socket: the owner of an `SSL`.
+///
+/// Pass data from the network to ``receive(_:)`` and send the data from ``takeCiphertext()``. No
+/// method blocks. Use a connection from one thread at a time.
+@safe package final class TLSServerConnection {
+    /// The result of reading or writing.
+    package enum Outcome: Sendable {
+        /// The number of plaintext bytes transferred.
+        case transferred(Int)
+        /// Continuing requires more data from the network.
+        case needsInput
+        /// The client closed its side of the connection
+        /// ([RFC 8446 §6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
+        case ended
+        /// The connection failed; ``takeCiphertext()`` may return an alert that tells the client
+        /// the reason.
+        case failed(CryptoError)
+    }
+
+    private let pointer: OpaquePointer
+    private var failure: CryptoError?
+
+    /// Creates a connection with the server's settings; reading from it performs the handshake.
+    package init(_ context: TLSServerContext) throws(CryptoError) {
+        unsafe pointer = try context.makeConnection()
+        let input = unsafe BIO_new(BIO_s_mem())
+        let output = unsafe BIO_new(BIO_s_mem())
+        guard unsafe input != nil, unsafe output != nil else {
+            unsafe BIO_free(input)
+            unsafe BIO_free(output)
+            throw CryptoError(failed: "BIO_new", "No memory")
+        }
+        // The connection takes ownership of both.
+        unsafe SSL_set_bio(pointer, input, output)
+        unsafe SSL_set_accept_state(pointer)
+    }
+
+    deinit {
+        unsafe SSL_free(pointer)
+    }
+
+    /// Adds data received from the network.
+    package func receive(_ ciphertext: RawSpan) {
+        OpenSSLLibrary.clearErrors()
+        let isTaken = unsafe ciphertext.withUnsafeBytes { bytes in
+            var written = 0
+            return unsafe BIO_write_ex(SSL_get_rbio(pointer), bytes.baseAddress, bytes.count, &written) == 1
+        }
+        if !isTaken, !ciphertext.isEmpty, failure == nil {
+            failure = CryptoError(failed: "BIO_write_ex", "Can't store the received data")
+        }
+    }
+
+    /// Reads data from the client into the start of a nonempty buffer, after performing the
+    /// handshake.
+    package func read(into buffer: inout [UInt8]) -> Outcome {
+        transfer("SSL_read_ex") { count in
+            unsafe buffer.withUnsafeMutableBytes { buffer in
+                unsafe SSL_read_ex(pointer, buffer.baseAddress, buffer.count, &count)
+            }
+        }
+    }
+
+    /// Encrypts nonempty data for the client, either all of it or none.
+    package func write(_ plaintext: RawSpan) -> Outcome {
+        transfer("SSL_write_ex") { count in
+            unsafe plaintext.withUnsafeBytes { bytes in
+                unsafe SSL_write_ex(pointer, bytes.baseAddress, bytes.count, &count)
+            }
+        }
+    }
+
+    /// Tells the client that no more data follows, unless the handshake didn't succeed.
+    package func finish() {
+        guard failure == nil, isHandshakeFinished else { return }
+        OpenSSLLibrary.clearErrors()
+        // Ignore whether the client has closed its side too.
+        _ = unsafe SSL_shutdown(pointer)
+        OpenSSLLibrary.clearErrors()
+    }
+
+    /// Removes and returns the data to send to the network.
+    package func takeCiphertext() -> [UInt8] {
+        let output = unsafe SSL_get_wbio(pointer)
+        let size = unsafe BIO_ctrl_pending(output)
+        guard size > 0 else { return [] }
+        return [UInt8](capacity: size) { span in
+            unsafe span.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                // A memory BIO returns all its data at once.
+                _ = unsafe BIO_read_ex(output, buffer.baseAddress, size, &initializedCount)
+            }
+        }
+    }
+
+    /// A Boolean value that indicates whether the handshake succeeded.
+    package var isHandshakeFinished: Bool { unsafe SSL_is_init_finished(pointer) == 1 }
+
+    /// The result of the handshake, or `nil` if it hasn't finished.
+    package var session: TLSServerSession? {
+        guard isHandshakeFinished else { return nil }
+        return TLSServerSession(
+            version: TLSServerConfiguration.Version(rawValue: UInt16(clamping: unsafe SSL_version(pointer))),
+            cipherSuite: unsafe Self.text(SSL_CIPHER_get_name(SSL_get_current_cipher(pointer))) ?? "",
+            isResumed: unsafe SSL_session_reused(pointer) == 1,
+            serverName: unsafe Self.text(SSL_get_servername(pointer, TLSEXT_NAMETYPE_host_name)),
+            applicationProtocol: applicationProtocol,
+            clientCertificate: clientCertificate
+        )
+    }
+
+    private var applicationProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var size: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(pointer, &name, &size)
+        guard size > 0 else { return nil }
+        return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(size)), as: UTF8.self)
+    }
+
+    private var clientCertificate: Certificate? {
+        guard let certificate = unsafe SSL_get1_peer_certificate(pointer) else { return nil }
+        defer { unsafe X509_free(certificate) }
+        return try? unsafe Certificate(copying: certificate)
+    }
+
+    private func transfer(_ function: StaticString, _ body: (inout Int) -> Int32) -> Outcome {
+        if let failure { return .failed(failure) }
+        OpenSSLLibrary.clearErrors()
+        var count = 0
+        let status = body(&count)
+        guard status != 1 else { return .transferred(count) }
+        switch unsafe SSL_get_error(pointer, status) {
+        // A memory BIO accepts any amount of data, so writing never blocks.
+        case SSL_ERROR_WANT_READ: return .needsInput
+        case SSL_ERROR_ZERO_RETURN: return .ended
+        default:
+            let failure = CryptoError(
+                failed: function,
+                isHandshakeFinished ? "The TLS connection failed" : "The TLS handshake failed"
+            )
+            self.failure = failure
+            return .failed(failure)
+        }
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
+        unsafe pointer.map { unsafe String(cString: $0) }
+    }
+}
+
+/// The result of a handshake.
+package struct TLSServerSession: Sendable {
+    /// The TLS version, or `nil` if ``TLSServerConfiguration/Version`` doesn't include it.
+    package let version: TLSServerConfiguration.Version?
+    /// The cipher suite's name in OpenSSL.
+    package let cipherSuite: String
+    /// A Boolean value that indicates whether the handshake resumed an earlier session, without
+    /// exchanging certificates.
+    package let isResumed: Bool
+    /// The server name that the client requested
+    /// ([RFC 6066 §3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
+    package let serverName: String?
+    /// The application protocol selected with ALPN.
+    package let applicationProtocol: String?
+    /// The client's certificate, sent in this session or in the resumed one.
+    package let clientCertificate: Certificate?
+}

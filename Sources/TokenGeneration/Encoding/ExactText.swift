@@ -1,0 +1,67 @@
+internal import OpenSSLCrypto
+
+extension String {
+    /// Returns a Boolean value that indicates whether two strings have the same code points.
+    ///
+    /// Swift's `==` considers canonically equivalent strings equal: "K" equals U+212A KELVIN SIGN.
+    /// It normalizes both strings, in quadratic time for a run of combining characters. JOSE
+    /// compares code points without normalization
+    /// ([RFC 7519 §7.3](https://www.rfc-editor.org/rfc/rfc7519#section-7.3)), and an issuer that is
+    /// merely equivalent is a different issuer.
+    package func isExactly(_ other: String) -> Bool {
+        utf8.count == other.utf8.count && utf8.span.isEqual(to: other.utf8.span)
+    }
+
+    /// Returns a Boolean value that indicates whether two strings are equal except for the case of
+    /// ASCII letters.
+    package func isExactlyIgnoringASCIICase(_ other: String) -> Bool {
+        utf8.count == other.utf8.count
+            && zip(utf8, other.utf8).allSatisfy { left, right in left.lowercased == right.lowercased }
+    }
+}
+
+extension UInt8 {
+    /// A Boolean value that indicates whether the byte is a decimal digit.
+    package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// A Boolean value that indicates whether the byte is a space, a tab or a line break.
+    package var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
+
+    /// The byte, or the lowercase letter of an uppercase one.
+    var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
+
+    /// The value of a hexadecimal digit, or `nil` for any other byte.
+    var hexadecimalValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Returns a Boolean value that indicates whether a text occurs anywhere in the bytes.
+    ///
+    /// `String.contains` compares characters, which costs quadratic time for a run of combining
+    /// ones.
+    func containsRun(of text: String) -> Bool {
+        let run = Array(text.utf8)
+        guard let first = run.first else { return true }
+        var next = 0
+        while let start = span.firstOffset(of: first, from: next), start <= count - run.count {
+            if self[start...].starts(with: run) { return true }
+            next = start + 1
+        }
+        return false
+    }
+}
+
+/// A type whose reflections and dumps show only its description, which reveals nothing secret.
+package protocol Redacted: CustomStringConvertible, CustomReflectable {}
+
+extension Redacted {
+    /// A mirror without content.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
