@@ -25,9 +25,7 @@ public struct TokenError: Error, Sendable {
         self.message = message
         self.cause = cause
     }
-}
 
-extension TokenError {
     /// The kind of a failure.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {

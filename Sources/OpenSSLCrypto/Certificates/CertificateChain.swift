@@ -40,9 +40,7 @@ package struct CertificateChain: Sendable {
         }
         return path
     }
-}
 
-extension CertificateChain {
     /// Finds a path from the leaf to one of the roots, at a time in seconds since 1970.
     func path(to roots: [Certificate], at time: Int64) throws(CryptoError) -> [Certificate] {
         let store = try TrustStore(roots: roots, trustsIntermediates: false)

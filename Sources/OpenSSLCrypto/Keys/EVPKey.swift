@@ -67,9 +67,7 @@ internal import COpenSSL
 
     /// The maximum size of a signature by the key, in bytes.
     var maximumSignatureSize: Int { unsafe Int(EVP_PKEY_get_size(pointer)) }
-}
 
-extension EVPKey {
     /// Creates OpenSSL's representation of a key pair.
     static func make(_ key: PrivateKey) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.clearErrors()
@@ -87,9 +85,7 @@ extension EVPKey {
         return try unsafe decoded.object.map { unsafe EVPKey(takingOwnershipOf: $0) }
             .orThrow(failed: "d2i_PUBKEY", "OpenSSL rejected the \(key.kind) key")
     }
-}
 
-extension EVPKey {
     /// Generates a key pair.
     static func generate(_ curve: some RawKeyCurve) throws(CryptoError) -> EVPKey {
         try unsafe generate(curve.name, "a \(curve.name) key")
@@ -145,9 +141,7 @@ extension EVPKey {
         }
         return try seed.orThrow(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
     }
-}
 
-extension EVPKey {
     /// Generates a key pair.
     static func generate(_ curve: EllipticCurve) throws(CryptoError) -> EVPKey {
         try unsafe generate("EC", "a \(curve.name) key") { context in

@@ -26,9 +26,7 @@ package enum PrivateKey: Sendable {
 
     /// The kind of key, for display: `RSA` or the name of the curve.
     package var kind: String { publicKey.kind }
-}
 
-extension PrivateKey {
     /// Generates a key pair for key agreement on the curve of a public key; a kind without key
     /// agreement is a `wrongKeyType`.
     package static func ephemeral(for peer: PublicKey) throws(CryptoError) -> PrivateKey {
@@ -183,9 +181,7 @@ extension PrivateKey {
             throw PublicKey.unsupported(key.algorithm)
         }
     }
-}
 
-extension PrivateKey {
     /// Returns the unencrypted PrivateKeyInfo, identical to the output of `openssl pkey`, except
     /// that an ML-DSA key whose seed is known is written as the seed alone.
     package func pkcs8DER() throws(CryptoError) -> SecretBytes {

@@ -21,9 +21,7 @@ package enum PublicKey: Sendable, Equatable {
         case .mldsa(let key): key.parameters.name
         }
     }
-}
 
-extension PublicKey {
     /// Reads the key in a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)) of at most
     /// 64 KiB, with exactly one block.
     ///
@@ -165,9 +163,7 @@ struct SubjectPublicKeyInfo {
             DERWriter.append(DERReader.Tag.bitString, [0] + key, to: &output)
         }
     }
-}
 
-extension SubjectPublicKeyInfo {
     /// Checks that OpenSSL can decode the key of a certificate at little cost.
     ///
     /// OpenSSL decodes a certificate's key together with the certificate. For explicit curve

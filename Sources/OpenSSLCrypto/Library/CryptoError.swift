@@ -21,9 +21,7 @@ package struct CryptoError: Error, Sendable {
         self.message = message
         self.reasons = reasons
     }
-}
 
-extension CryptoError {
     /// The kinds of failure.
     package enum Code: String, Sendable, CustomStringConvertible {
         /// The input isn't a key in the expected format.

@@ -67,9 +67,7 @@ enum CertificateMessage {
             CryptoError(.malformedCertificate, "The peer's list of certificates is truncated")
         }
     }
-}
 
-extension CertificateMessage {
     /// Limits the size of the messages that a context's connections accept, checks the peers'
     /// certificates, and reports each received record to its handshake.
     ///

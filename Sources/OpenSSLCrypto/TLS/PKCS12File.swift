@@ -74,9 +74,7 @@ internal import COpenSSL
             output.append(0)
         }
     }
-}
 
-extension PKCS12File {
     /// A pass through a file, with its total cost so far.
     @safe fileprivate struct Reading: ~Copyable {
         /// The maximum nesting depth of contents.

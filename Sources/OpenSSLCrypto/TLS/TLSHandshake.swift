@@ -97,9 +97,7 @@ package final class TLSHandshake: Sendable {
             if !isReceived, isFatal { state.sent = state.sent ?? description }
         }
     }
-}
 
-extension TLSHandshake {
     /// Applies the policy to the `SSL_CTX` of a new connection, which must not have an `SSL` yet.
     ///
     /// It throws `openSSL` if the context belongs to another copy of the TLS library or if OpenSSL

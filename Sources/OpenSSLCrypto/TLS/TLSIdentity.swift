@@ -43,9 +43,7 @@ package struct TLSIdentity: Sendable {
             throw CryptoError(failed: "SSL_use_cert_and_key", "OpenSSL rejected the client certificate")
         }
     }
-}
 
-extension TLSIdentity {
     /// The maximum size of a PKCS#12 file, in bytes.
     package static let maximumPKCS12Size = 1 << 20
     /// The maximum number of keys, certificates and other contents of a PKCS#12 file.

@@ -35,9 +35,7 @@ public struct DPoPProof: Sendable {
         accessTokenHash = try claims.stringClaim("ath")
         self.claims = claims
     }
-}
 
-extension DPoPProof {
     /// The thumbprint of the key, for `cnf.jkt` of an access token that is bound to the key.
     public var thumbprint: String { key.thumbprint }
 

@@ -121,9 +121,7 @@ public struct DPoPVerifier: Sendable {
         )
         return proof
     }
-}
 
-extension DPoPVerifier {
     /// The endpoint that a proof is for.
     public struct Expectation: Sendable {
         fileprivate let accessToken: DPoPAccessToken?
@@ -159,9 +157,7 @@ extension DPoPVerifier {
         /// - Returns: The rule.
         public static func oneOf(_ nonces: [String]) -> NonceRule { NonceRule(accepted: nonces) }
     }
-}
 
-extension DPoPVerifier {
     /// Performs all checks except the replay check, at one point in time.
     package func verifySkippingReplayCheck(
         _ proof: String,

@@ -70,14 +70,10 @@ public struct JSONObject: Sendable {
             }
         }
     }
-}
 
-extension JSONObject {
     /// Returns the index of the member with a name.
     func index(of name: String) -> Int? { positions.position(of: name, in: members) }
-}
 
-extension JSONObject {
     /// The maximum size that the parsing initializers accept, 1 MiB.
     package static var maximumSize: Int { JSONLimits.document.size }
 

@@ -111,9 +111,7 @@ struct JSONParser {
         position += word.utf8CodeUnitCount
         return value
     }
-}
 
-extension JSONParser {
     private mutating func parseString() throws(Failure) -> String {
         let opening = position
         let (end, isASCII) = plainText(from: opening + 1)
@@ -216,9 +214,7 @@ extension JSONParser {
             throw Failure("the string isn't valid UTF-8", at: opening)
         }
     }
-}
 
-extension JSONParser {
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private func isNext(_ word: StaticString) -> Bool {

@@ -48,9 +48,7 @@ public enum JSONValue: Sendable, Hashable {
         case .object(let object): hasher.combine(object)
         }
     }
-}
 
-extension JSONValue {
     /// The string, or `nil` if the value isn't a string.
     public var string: String? {
         if case .string(let string) = self { string } else { nil }
@@ -249,9 +247,7 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
         let sign = literal.utf8.first == UInt8(ascii: "-") ? "-" : ""
         return Int(sign + String(decoding: digits, as: UTF8.self) + String(repeating: "0", count: scale))
     }
-}
 
-extension JSONNumber {
     /// Returns the end of the number that starts at an index, or `nil` if there isn't a number.
     static func end(ofNumberIn bytes: [UInt8], from start: Int) -> Int? {
         var index = start

@@ -17,9 +17,7 @@ public struct JWEAlgorithm: RegisteredName {
     init(tableName: String) {
         rawValue = tableName
     }
-}
 
-extension JWEAlgorithm {
     /// The shared secret itself encrypts the content
     /// ([RFC 7518 §4.5](https://www.rfc-editor.org/rfc/rfc7518#section-4.5)).
     public static let dir = JWEAlgorithm(tableName: "dir")
@@ -85,9 +83,7 @@ public struct JWEEncryption: RegisteredName {
     public static var implemented: [JWEEncryption] {
         [.a128CBCHS256, .a192CBCHS384, .a256CBCHS512, .a128GCM, .a192GCM, .a256GCM]
     }
-}
 
-extension JWEEncryption {
     /// AES-128 in CBC mode with HMAC-SHA-256
     /// ([RFC 7518 §5.2.3](https://www.rfc-editor.org/rfc/rfc7518#section-5.2.3)).
     public static let a128CBCHS256 = JWEEncryption(rawValue: "A128CBC-HS256", cipher: .aes128CBCHMACSHA256)

@@ -32,9 +32,7 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
     private static func isAllowed(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
-}
 
-extension JWSAlgorithm {
     /// HMAC with SHA-256 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
     public static let hs256 = JWSAlgorithm(tableName: "HS256")
     /// HMAC with SHA-384.

@@ -166,9 +166,7 @@ public struct JWELimits: Sendable, Hashable {
     public init(size: Int = 262_144) {
         self.size = size
     }
-}
 
-extension JWELimits {
     /// The maximum size of an encrypted key in bytes: RSA with 8192 bits.
     static let encryptedKeySize = 1_024
     /// The maximum size of the information about a party of a key agreement, in bytes.

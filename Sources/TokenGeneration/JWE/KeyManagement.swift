@@ -80,9 +80,7 @@ enum KeyManagement: Sendable {
             )
         }
     }
-}
 
-extension KeyManagement {
     /// Returns the content key, with the size that the content encryption requires.
     ///
     /// If the recipient's key doesn't fit, the result is a random key, so that the content fails to

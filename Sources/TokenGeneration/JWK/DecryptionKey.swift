@@ -177,9 +177,7 @@ public struct DecryptionKey: Sendable {
     ) throws(TokenError) -> Key {
         try TokenError.generating(orFailWith: .encryptionFailed, makeKey)
     }
-}
 
-extension DecryptionKey {
     /// The algorithm that the key is for.
     public var algorithm: JWEAlgorithm { encryptionKey.algorithm }
 

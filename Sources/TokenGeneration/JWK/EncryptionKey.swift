@@ -129,9 +129,7 @@ public struct EncryptionKey: Sendable {
         self.material = material
         self.choice = choice
     }
-}
 
-extension EncryptionKey {
     /// The algorithm that the key is for.
     public var algorithm: JWEAlgorithm { choice.algorithm }
 

@@ -126,9 +126,7 @@ extension JWK {
     private static func thumbprint(of certificate: Certificate, _ hash: HashFunction) throws(TokenError) -> String {
         try TokenError.refusingKey(Base64URL.encode(certificate.fingerprint(hash)))
     }
-}
 
-extension JWK {
     /// Rejects the JWK of a key (`nil` for a secret) whose certificate is for another key, as
     /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) requires.
     ///

@@ -36,9 +36,7 @@ public struct JWK: Sendable, Hashable {
     public init(parsing data: Data) throws(TokenError) {
         try self.init(JSONObject(parsing: data))
     }
-}
 
-extension JWK {
     /// The key type, `kty`: `EC`, `RSA`, `OKP`, `oct` or another.
     public var keyType: String { members["kty"]?.string ?? "" }
     /// The curve, `crv`, for the key types that have one.
@@ -97,9 +95,7 @@ extension JWK {
         ByteComparedString("decrypt"): ByteComparedString("encrypt"),
         ByteComparedString("unwrapKey"): ByteComparedString("wrapKey"),
     ]
-}
 
-extension JWK {
     /// The maximum number of members in a JWK, 128.
     ///
     /// Fewer than 30 members are registered.

@@ -103,9 +103,7 @@ public struct JWKSet: Sendable {
         }
         self.init(keys, rejections, maximumRSAKeySize)
     }
-}
 
-extension JWKSet {
     /// Returns the keys with an ID, compared code point by code point.
     ///
     /// - Parameter keyID: The `kid` to find.
@@ -151,9 +149,7 @@ extension JWKSet {
         let publicKeys = keys.filter { KeyType(rawValue: $0.keyType) != .oct }
         return ["keys": .array(publicKeys.map { .object($0.publicPart.members) })]
     }
-}
 
-extension JWKSet {
     /// Returns the key with an ID, to verify signatures that aren't part of a token.
     ///
     /// - Parameters:
@@ -194,9 +190,7 @@ extension JWKSet {
     private func key(at index: Int, _ selection: KeySelection) throws(TokenError) -> VerificationKey {
         try entries[index].key(for: selection.choice(for: keys[index], in: keys)).get()
     }
-}
 
-extension JWKSet {
     /// Returns the key in the set to encrypt with, such as a client's key from its `jwks_uri`.
     ///
     /// Keys with another `alg`, with a `use` other than `enc`, and symmetric keys are ignored.

@@ -206,9 +206,7 @@ enum KeyText {
         default: false
         }
     }
-}
 
-extension KeyText {
     /// Decodes a text if it is entirely base64, base64url or hexadecimal.
     private static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var digits: [UInt8] = []

@@ -65,9 +65,7 @@ public struct KeySelection: Sendable {
         self.symmetricKeys = symmetricKeys
         self.assumedAlgorithms = assumedAlgorithms
     }
-}
 
-extension KeySelection {
     /// The maximum number of keys that are prepared and tried for one token.
     static let candidateLimit = 16
 

@@ -112,9 +112,7 @@ public struct SigningKey: Sendable {
         self.verificationKey = verificationKey
         plainHeader = EncodedHeader.plain(verificationKey.algorithm, verificationKey.keyID)
     }
-}
 
-extension SigningKey {
     /// The algorithm that the key signs with.
     public var algorithm: JWSAlgorithm { verificationKey.algorithm }
 

@@ -96,9 +96,7 @@ indirect enum SigningMaterial: Sendable {
         case .mldsa(let key): try key.signature(for: message)
         }
     }
-}
 
-extension SigningMaterial {
     /// Returns the material that verifies the signatures.
     ///
     /// - Throws: ``TokenError`` if OpenSSL can't prepare it.

@@ -108,9 +108,7 @@ public struct VerificationKey: Sendable {
     private init(_ storage: Storage) {
         self.storage = storage
     }
-}
 
-extension VerificationKey {
     /// The algorithm that the key verifies with.
     public var algorithm: JWSAlgorithm { storage.algorithm }
 

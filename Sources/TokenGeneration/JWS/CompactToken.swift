@@ -131,9 +131,7 @@ struct CompactToken {
     private func decode(_ range: Range<Int>, _ part: String) throws(TokenError) -> [UInt8] {
         try Base64URL.decode(bytes.span.extracting(range), part)
     }
-}
 
-extension CompactToken {
     /// The compact serialization of a signing input and its signature.
     static func text(_ signingInput: [UInt8], signature: [UInt8]) -> String {
         String(utf8Capacity: signingInput.count + 1 + Base64URL.encodedSize(signature.count)) { output in

@@ -106,9 +106,7 @@ public struct JWSGenerator: Sendable {
         }
         return JWSPayload.generalJSON(member, signatures)
     }
-}
 
-extension JWSGenerator {
     private func onlySigner(_ form: String) throws(TokenError) -> JWSSigner {
         guard let signer = signers.first, signers.count == 1 else {
             throw TokenError(
@@ -126,9 +124,7 @@ extension JWSGenerator {
             signedBy: .local(signer.signingService)
         )
     }
-}
 
-extension JWSGenerator {
     /// Creates a compact JWS with a remote signing service
     /// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)).
     ///

@@ -75,9 +75,7 @@ struct JWSPayload: Sendable {
         }
         return header
     }
-}
 
-extension JWSPayload {
     /// Rejects content that the compact serialization can't represent.
     func checkCompact(_ placement: JWSPayloadPlacement, unprotectedHeader: JSONObject) throws(TokenError) {
         guard unprotectedHeader.isEmpty else {
@@ -147,9 +145,7 @@ public enum JWSPayloadEncoding: Sendable, Hashable {
     /// In a compact JWS, the payload must be detached or be printable ASCII without a period. In a
     /// JSON serialization, it must be detached or be UTF-8 text. JWTs don't support this encoding.
     case unencoded
-}
 
-extension JWSPayloadEncoding {
     /// Reads the encoding from a protected header.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` if `b64` isn't a Boolean.

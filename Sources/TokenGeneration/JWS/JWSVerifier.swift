@@ -88,9 +88,7 @@ public struct JWSVerifier: Sendable {
         )
         return VerifiedJWS(payload: payload, payloadEncoding: encoding, signatures: [verified])
     }
-}
 
-extension JWSVerifier {
     /// The extensions that `crit` may name.
     var criticalExtensions: Set<String> { understoodExtensions.union(["b64"]) }
 
@@ -104,9 +102,7 @@ extension JWSVerifier {
         }
         return key
     }
-}
 
-extension JWSVerifier {
     /// Verifies a general or flattened JSON serialization.
     ///
     /// A malformed signature makes the whole text malformed. A well-formed but invalid signature is
@@ -147,9 +143,7 @@ extension JWSVerifier {
     ) throws(TokenError) -> VerifiedJWS {
         try verify(JSONToken(Array(json), limits: limits), detachedPayload, policy)
     }
-}
 
-extension JWSVerifier {
     /// Verifies a parsed JSON serialization.
     func verify(
         _ token: JSONToken,
@@ -344,9 +338,7 @@ public struct JWSLimits: Sendable, Hashable {
     public init(size: Int = 65_536) {
         self.size = size
     }
-}
 
-extension JWSLimits {
     /// The limits for a header's JSON.
     var header: JSONLimits { JSONLimits(size: headerSize, depth: depth, members: memberCount) }
     /// The limits for a JSON serialization.

@@ -65,9 +65,7 @@ public struct ClaimsCheck: Sendable {
             throw TokenError(.checkFailed, "the check \(TokenError.shown(name)) of the policy rejected the token")
         }
     }
-}
 
-extension ClaimsCheck {
     /// Returns the check that a claim is a given string.
     ///
     /// ```swift

@@ -118,9 +118,7 @@ public struct JWTGenerator: Sendable {
         Base64URL.encode(payload.span, into: &input)
         return CompactToken.text(input, signature: try signingService.checkedSignature(for: input, with: key))
     }
-}
 
-extension JWTGenerator {
     /// The header of a token without caller-defined members.
     static let plainHeader: JSONObject = ["typ": "JWT"]
 

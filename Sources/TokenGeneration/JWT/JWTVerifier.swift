@@ -80,9 +80,7 @@ public struct JWTVerifier: Sendable {
     ) throws(TokenError) -> Claims {
         try core.check(token, keepsHeader: false).claims.decode(as: type)
     }
-}
 
-extension JWTVerifier {
     /// Decrypts and verifies a nested token: a signed token inside an encrypted one
     /// ([RFC 7519 §5.2](https://www.rfc-editor.org/rfc/rfc7519#section-5.2)).
     ///

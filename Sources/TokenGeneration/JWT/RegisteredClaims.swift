@@ -100,9 +100,7 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         try container.encodeIfPresent(issuedAt.map(NumericDate.init), forKey: .issuedAt)
         try container.encodeIfPresent(jwtID, forKey: .jwtID)
     }
-}
 
-extension RegisteredClaims {
     /// Returns whether the times and the code points of the strings are equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.strings == right.strings && left.times == right.times

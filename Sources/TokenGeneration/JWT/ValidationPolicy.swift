@@ -108,9 +108,7 @@ public struct ValidationPolicy: Sendable {
         limits = JWSLimits(size: maximumTokenSize)
         self.currentDate = currentDate
     }
-}
 
-extension ValidationPolicy {
     /// The required presence of a claim.
     public struct Presence: Hashable, Sendable {
         private let isRequired: Bool
@@ -122,9 +120,7 @@ extension ValidationPolicy {
         /// - Warning: A token without `exp` is valid forever, until its key is replaced.
         public static let optional = Presence(isRequired: false)
     }
-}
 
-extension ValidationPolicy {
     /// Returns the registered claims of a token whose signature has been verified, after validating
     /// its content.
     ///

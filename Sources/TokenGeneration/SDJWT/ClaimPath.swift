@@ -48,9 +48,7 @@ public struct ClaimPath: Sendable, Hashable {
     public init(_ elements: [Element]) {
         self.elements = elements
     }
-}
 
-extension ClaimPath {
     /// Returns the paths of the claims that this path leads to, without ``Element/everyElement``.
     func resolved(in claims: JSONObject) -> [ClaimPath] {
         guard !elements.isEmpty else { return [] }

@@ -216,9 +216,7 @@ struct DisclosureProcessor {
         }
         return claims
     }
-}
 
-extension DisclosureProcessor {
     private mutating func processed(_ value: JSONValue, depth: Int) throws(TokenError) -> JSONValue {
         switch value {
         case .object(let object): return .object(try processed(object, depth: depth))

@@ -173,9 +173,7 @@ public struct KeyBindingRule: Sendable, Hashable {
     ///
     /// - Warning: Anyone who gets a copy of an SD-JWT, such as another verifier, can present it.
     public static let notRequired = KeyBindingRule(requirement: nil)
-}
 
-extension KeyBindingRule {
     /// Rejects a presentation without a required key binding
     /// ([RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 2).
     func checkPresence(in token: SDJWT) throws(TokenError) {

@@ -312,9 +312,7 @@ public struct SDJWTLimits: Sendable, Hashable {
     public init(size: Int = 262_144) {
         self.size = size
     }
-}
 
-extension SDJWTLimits {
     func check(size: Int) throws(TokenError) {
         try check(size, self.size, "the SD-JWT has \(size) bytes, but the limit is \(self.size)")
     }

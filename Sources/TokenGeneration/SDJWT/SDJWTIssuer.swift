@@ -109,9 +109,7 @@ public struct SDJWTIssuer: Sendable {
         try limits.check(size: token.compact.utf8.count)
         return token
     }
-}
 
-extension SDJWTIssuer {
     private func content(
         _ claims: JSONObject,
         _ paths: [ClaimPath],
@@ -185,9 +183,7 @@ struct ClaimConcealer {
     /// The size of a salt in bytes: the recommended 128 bits
     /// ([RFC 9901 §9.3](https://www.rfc-editor.org/rfc/rfc9901#section-9.3)).
     private static let saltSize = 16
-}
 
-extension ClaimConcealer {
     private mutating func concealed(
         _ value: JSONValue,
         _ choice: Choice?,

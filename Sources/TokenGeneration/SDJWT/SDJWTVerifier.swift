@@ -105,9 +105,7 @@ public struct SDJWTVerifier: Sendable {
         try rule.checkPresence(in: presented)
         return try verified(presented, issuerSignatures.verify(token, nil, .any), rule)
     }
-}
 
-extension SDJWTVerifier {
     /// An SD-JWT whose issuer's signature and disclosures have been verified.
     struct Processed {
         let claims: JSONObject
@@ -186,9 +184,7 @@ extension SDJWTVerifier {
         verifier.limits.size = limits.size
         return verifier
     }
-}
 
-extension SDJWTVerifier {
     /// Verifies a compact SD-JWT that a holder received from its issuer.
     ///
     /// - Throws: ``TokenError`` as ``verify(_:keyBinding:)`` does, and `keyBindingMismatch` if

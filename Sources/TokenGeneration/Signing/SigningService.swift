@@ -201,9 +201,7 @@ package enum AnySigningService: Sendable {
         case .remote(let service): try await service.checkedSignature(for: input)
         }
     }
-}
 
-extension AnySigningService {
     /// Writes `alg` into a header.
     ///
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different

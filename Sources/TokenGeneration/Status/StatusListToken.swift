@@ -103,9 +103,7 @@ public struct StatusListToken: Sendable {
         }
         return JSONValue(date: date.wholeSeconds)
     }
-}
 
-extension StatusListToken {
     /// Creates a token from a verified JWT.
     ///
     /// - Parameters:

@@ -56,9 +56,7 @@ struct JSONText {
         values.reserveCapacity(4)
         places.reserveCapacity(8)
     }
-}
 
-extension JSONText {
     /// Starts a value.
     mutating func open(pathCount: Int) -> Ticket {
         serial += 1
@@ -150,9 +148,7 @@ extension JSONText {
         let index = Int(ticket.index)
         return index == values.count - 1 && values[index].serial == ticket.serial ? index : nil
     }
-}
 
-extension JSONText {
     /// Completes the innermost value.
     ///
     /// - Parameter children: The texts of values that were written elsewhere.

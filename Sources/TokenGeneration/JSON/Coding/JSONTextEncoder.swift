@@ -169,9 +169,7 @@ struct JSONTextNode {
         let path = state.withValue { $0.path }
         return .invalidValue(value, .init(codingPath: path + (key.map { [$0] } ?? []), debugDescription: reason))
     }
-}
 
-extension JSONTextNode {
     @inline(__always)
     private func scalar<Value: Encodable>(_ value: Value, _ key: (any CodingKey)?) throws -> JSONScalar? {
         do throws(JSONScalar.NotFinite) {

@@ -165,9 +165,7 @@ extension JSONTreeDecoder {
         guard let decimal = Decimal(string: number.literal), !decimal.isNaN else { throw doesNotFit(Decimal.self, key) }
         return decimal
     }
-}
 
-extension JSONTreeDecoder {
     /// Returns the error for a value of the wrong type.
     func mismatch(_ found: JSONValue, _ expected: Any.Type, _ key: (any CodingKey)?) -> DecodingError {
         let context = context("Found \(found.kind) instead of \(expected).", key)

@@ -187,9 +187,7 @@ extension TokenIssuer {
         profile.clientClaim = clientClaim
         return profile
     }
-}
 
-extension TokenIssuer {
     /// Returns Google, for the ID tokens of service accounts that call your service
     /// ([authentication with ID
     /// tokens](https://cloud.google.com/docs/authentication/get-id-token)).
@@ -218,9 +216,7 @@ extension TokenIssuer {
         profile.keySetURL = IdentityProvider.googleKeys
         return profile
     }
-}
 
-extension TokenIssuer {
     /// Returns Microsoft Entra, for access tokens of certain tenants to your API ([access
     /// tokens](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens)).
     ///
