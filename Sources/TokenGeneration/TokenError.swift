@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 ///
 /// The message says what failed, where, and what to do. It never contains a token, a claim's value
 /// or key material. Two errors are equal if they have the same code.
-public struct TokenError: Error, Sendable {
+public struct TokenError: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of failure.
     public let code: Code
     /// The explanation of what failed, where, and what to do about it.
@@ -161,14 +161,10 @@ public struct TokenError: Error, Sendable {
         /// A name from a bounded set, suitable as a metric label.
         public var description: String { rawValue }
     }
-}
 
-extension TokenError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension TokenError: CustomStringConvertible, LocalizedError {
     /// The code and the message, in readable form.
     ///
     /// The cause isn't included, because Foundation's coding errors print the values that they
@@ -177,9 +173,7 @@ extension TokenError: CustomStringConvertible, LocalizedError {
 
     /// The same text as ``description``, for Foundation APIs.
     public var errorDescription: String? { description }
-}
 
-extension TokenError {
     /// Returns an untrusted name for use in a message: short, and without characters that could
     /// forge a log line.
     static func shown(_ name: String) -> String {

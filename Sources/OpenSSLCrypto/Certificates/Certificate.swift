@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// An X.509 certificate ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)) that hasn't been
 /// verified.
-package struct Certificate: Sendable {
+package struct Certificate: Sendable, Equatable {
     /// The original DER encoding.
     package let der: [UInt8]
     /// The DER encoding of the certificate's SubjectPublicKeyInfo.
@@ -79,14 +79,10 @@ package struct Certificate: Sendable {
     package func pem() -> String {
         der.withBytes { PEMWriter.text("CERTIFICATE", $0) }
     }
-}
 
-extension Certificate: Equatable {
     /// Compares the bytes of two certificates.
     package static func == (left: Self, right: Self) -> Bool { left.der == right.der }
-}
 
-extension Certificate {
     private static let maximumListSize = 1 << 21
 
     private init(_ block: PEMBlock) throws(CryptoError) {

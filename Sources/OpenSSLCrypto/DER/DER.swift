@@ -178,7 +178,7 @@ enum DERWriter {
 }
 
 /// An ASN.1 object identifier in its DER encoding.
-package struct ObjectIdentifier: Hashable, Sendable {
+package struct ObjectIdentifier: Hashable, Sendable, CustomStringConvertible {
     let octets: [UInt8]
 
     init(octets: [UInt8]) {
@@ -217,9 +217,7 @@ package struct ObjectIdentifier: Hashable, Sendable {
     static let sha384 = ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 2, 2)
     static let sha512 = ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 2, 3)
     static let scrypt = ObjectIdentifier(1, 3, 6, 1, 4, 1, 11591, 4, 11)
-}
 
-extension ObjectIdentifier: CustomStringConvertible {
     private static let names: [ObjectIdentifier: String] = [
         rsaKey: "RSA",
         rsaPSSKey: "RSA-PSS",

@@ -88,7 +88,7 @@ package struct ECPrivateKey: Sendable {
 }
 
 /// The public key of an elliptic-curve key pair, validated on creation.
-package struct ECPublicKey: Sendable {
+package struct ECPublicKey: Sendable, Equatable {
     /// The curve.
     package let curve: EllipticCurve
     /// The first coordinate of the public point, big-endian and padded to the curve's size.
@@ -164,16 +164,12 @@ package struct ECPublicKey: Sendable {
             return body(new)
         }
     }
-}
 
-extension ECPublicKey: Equatable {
     /// Compares the curves and points of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.x == right.x && left.y == right.y
     }
-}
 
-extension ECPublicKey {
     /// The public point.
     var point: CurvePoint { CurvePoint(x: x, y: y) }
 

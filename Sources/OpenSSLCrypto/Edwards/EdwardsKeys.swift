@@ -46,7 +46,7 @@ package struct EdwardsPrivateKey: Sendable {
 }
 
 /// The public key of an Edwards-curve key pair, validated on creation.
-package struct EdwardsPublicKey: Sendable {
+package struct EdwardsPublicKey: Sendable, Equatable {
     /// The curve.
     package let curve: EdwardsCurve
     /// The encoded point, ``EdwardsCurve/keySize`` bytes.
@@ -78,9 +78,7 @@ package struct EdwardsPublicKey: Sendable {
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         signature.byteCount == curve.signatureSize && verification.verify(signature, of: message)
     }
-}
 
-extension EdwardsPublicKey: Equatable {
     /// Compares the curves and points of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.octets == right.octets

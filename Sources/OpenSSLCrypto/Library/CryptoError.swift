@@ -6,7 +6,7 @@ internal import COpenSSL
 /// `false`. The message states what failed, where in the input, and what to do. Neither the message
 /// nor the reasons contain key material or passwords. Two errors are equal if their codes are
 /// equal.
-package struct CryptoError: Error, Sendable {
+package struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of failure.
     package let code: Code
     /// A message that states what failed, where, and what to do about it.
@@ -69,21 +69,15 @@ package struct CryptoError: Error, Sendable {
         /// The name of the code, from a fixed set that's suitable for metric labels.
         package var description: String { rawValue }
     }
-}
 
-extension CryptoError: Equatable {
     /// Compares the codes of two errors.
     package static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension CryptoError: CustomStringConvertible {
     /// The code, the message and OpenSSL's reasons, for display.
     package var description: String {
         reasons.isEmpty ? "\(code): \(message)" : "\(code): \(message) (\(reasons.joined(separator: "; ")))"
     }
-}
 
-extension CryptoError {
     /// Creates the error for a failed OpenSSL call from the function's name, and drains the
     /// thread's error queue.
     init(

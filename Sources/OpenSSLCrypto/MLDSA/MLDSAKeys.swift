@@ -97,7 +97,7 @@ package struct MLDSAPrivateKey: Sendable {
 }
 
 /// The public key of an ML-DSA key pair, validated on creation.
-package struct MLDSAPublicKey: Sendable {
+package struct MLDSAPublicKey: Sendable, Equatable {
     /// The parameter set.
     package let parameters: MLDSAParameters
     /// The encoded key, with the parameter set's size.
@@ -122,9 +122,7 @@ package struct MLDSAPublicKey: Sendable {
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         signature.byteCount == parameters.signatureSize && verification.verify(signature, of: message)
     }
-}
 
-extension MLDSAPublicKey: Equatable {
     /// Compares the parameter sets and bytes of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.parameters == right.parameters && left.octets == right.octets

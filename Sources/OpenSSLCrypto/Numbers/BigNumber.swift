@@ -4,7 +4,7 @@ internal import COpenSSL
 ///
 /// It may hold a secret: its memory is cleared when it's freed, and OpenSSL uses constant-time
 /// arithmetic for it.
-@safe final class BigNumber {
+@safe final class BigNumber: Comparable {
     private let pointer: OpaquePointer
 
     /// Creates zero.
@@ -68,9 +68,7 @@ internal import COpenSSL
         size = octetCount
         return unsafe BN_bn2binpad(pointer, buffer, Int32(size)) == Int32(size)
     }
-}
 
-extension BigNumber: Comparable {
     static func == (left: BigNumber, right: BigNumber) -> Bool { unsafe BN_cmp(left.pointer, right.pointer) == 0 }
     static func < (left: BigNumber, right: BigNumber) -> Bool { unsafe BN_cmp(left.pointer, right.pointer) < 0 }
 }

@@ -75,7 +75,7 @@ package struct RSAPrivateKey: Sendable {
 }
 
 /// The public key of an RSA key pair, validated on creation.
-package struct RSAPublicKey: Sendable {
+package struct RSAPublicKey: Sendable, Equatable {
     /// The modulus, big-endian and without leading zeros.
     package let modulus: [UInt8]
     /// The public exponent, big-endian and without leading zeros.
@@ -123,9 +123,7 @@ package struct RSAPublicKey: Sendable {
     package func verifier(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSAVerifier {
         try RSAVerifier(key, padding, hash, signatureSize: modulusSize)
     }
-}
 
-extension RSAPublicKey: Equatable {
     /// Compares the numbers of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.modulus == right.modulus && left.exponent == right.exponent

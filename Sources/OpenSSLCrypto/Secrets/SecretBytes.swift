@@ -7,7 +7,7 @@ internal import Synchronization
 /// The single copy in memory is excluded from core dumps and cleared when the last reference is
 /// released. Two values compare in constant time, and descriptions, dumps and mirrors don't show
 /// the contents.
-package struct SecretBytes: Sendable {
+package struct SecretBytes: Sendable, Equatable {
     private let storage: Storage
 
     /// Copies bytes; the caller must clear the source.
@@ -46,9 +46,7 @@ package struct SecretBytes: Sendable {
     ) throws(Failure) -> Result {
         try storage.withBytes(body)
     }
-}
 
-extension SecretBytes: Equatable {
     /// Compares two secrets in a time that depends only on their lengths.
     package static func == (left: Self, right: Self) -> Bool {
         left.withBytes { leftBytes in

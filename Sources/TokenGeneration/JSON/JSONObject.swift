@@ -10,7 +10,7 @@ internal import OpenSSLCrypto
 /// claims["exp"] = .number(JSONNumber(1_700_000_000))
 /// print(claims.serialized())  // {"exp":1700000000,"sub":"alice"}
 /// ```
-public struct JSONObject: Sendable {
+public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
     /// A member of an object: a name and a value.
     public struct Member: Sendable {
         /// The member's name.
@@ -143,9 +143,7 @@ public struct JSONObject: Sendable {
         writer.write(self)
         return writer.finished()
     }
-}
 
-extension JSONObject: RandomAccessCollection {
     /// The index of the first member.
     public var startIndex: Int { members.startIndex }
     /// The index after the last member.
@@ -156,9 +154,7 @@ extension JSONObject: RandomAccessCollection {
     /// - Parameter position: A valid index.
     /// - Returns: The member's name and value.
     public subscript(position: Int) -> Member { members[position] }
-}
 
-extension JSONObject: Hashable {
     /// Returns whether two objects have the same members, in any order.
     public static func == (left: Self, right: Self) -> Bool {
         guard left.count == right.count else { return false }

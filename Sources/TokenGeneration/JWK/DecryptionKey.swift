@@ -11,7 +11,7 @@ internal import OpenSSLCrypto
 /// let key = try DecryptionKey.generate(.ecdhESA256KW, on: .x25519)
 /// let publicKey = key.encryptionKey.jwk
 /// ```
-public struct DecryptionKey: Sendable {
+public struct DecryptionKey: Sendable, Redacted {
     /// The key that encrypts for this key: the public part, or the same secret or password.
     public let encryptionKey: EncryptionKey
 
@@ -218,14 +218,10 @@ public struct DecryptionKey: Sendable {
         }
         return try JWK(members)
     }
-}
 
-extension DecryptionKey: Redacted {
     /// The algorithm, without anything private.
     public var description: String { "DecryptionKey(\(algorithm), private part not shown)" }
-}
 
-extension DecryptionKey {
     /// Parses a private key from PEM: PKCS#8, encrypted PKCS#8, or the older formats PKCS#1 and
     /// SEC1.
     ///

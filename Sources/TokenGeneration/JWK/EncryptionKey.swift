@@ -10,7 +10,7 @@ internal import OpenSSLCrypto
 /// let key = try EncryptionKey(jwk: jwk, algorithm: .ecdhESA256KW)
 /// let token = try key.encrypt(claims)
 /// ```
-public struct EncryptionKey: Sendable {
+public struct EncryptionKey: Sendable, Redacted {
     /// The key as a JWK for publication, with `alg` and `use`.
     ///
     /// It has the other public members of the JWK that the key was created from. The JWK of a
@@ -153,9 +153,7 @@ public struct EncryptionKey: Sendable {
         key.jwk.keyID = keyID
         return key
     }
-}
 
-extension EncryptionKey: Redacted {
     /// The algorithm.
     public var description: String { "EncryptionKey(\(algorithm))" }
 }
@@ -231,7 +229,7 @@ indirect enum DecryptionMaterial: Sendable {
 /// Use a generated password with at least 16 random characters, or a key. The text is used as it
 /// is. If people type it, normalize it first
 /// ([RFC 8265](https://www.rfc-editor.org/rfc/rfc8265)).
-public struct EncryptionPassword: Sendable {
+public struct EncryptionPassword: Sendable, Redacted {
     let bytes: SecretBytes
 
     /// Creates a password.
@@ -259,9 +257,7 @@ public struct EncryptionPassword: Sendable {
     }
 
     private static let maximumSize = 1_024
-}
 
-extension EncryptionPassword: Redacted {
     /// A fixed text without the password.
     public var description: String { "EncryptionPassword(not shown)" }
 }

@@ -8,7 +8,7 @@ internal import OpenSSLCrypto
 /// doesn't know. The numbers are checked when you create a ``SigningKey`` or a ``VerificationKey``
 /// from it. Descriptions show only the public part, and reflections nothing; ``members`` has
 /// everything. A property that is set to `nil` removes its member.
-public struct JWK: Sendable, Hashable {
+public struct JWK: Sendable, Hashable, Redacted {
     /// All members, including private ones.
     public var members: JSONObject
 
@@ -137,16 +137,12 @@ public struct JWK: Sendable, Hashable {
         }
         return strings
     }
-}
 
-extension JWK: Redacted {
     /// The public part as JSON, with a note if there is a private part.
     public var description: String {
         isPrivate ? "\(publicPart.members) (private members not shown)" : members.description
     }
-}
 
-extension JWK {
     /// Reads and checks the members of a public key, and ignores private members.
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or

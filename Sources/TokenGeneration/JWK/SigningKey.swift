@@ -10,7 +10,7 @@ internal import OpenSSLCrypto
 /// let key = try SigningKey.generate(.es256)
 /// try key.pem().write(toFile: "key.pem", atomically: true, encoding: .utf8)
 /// ```
-public struct SigningKey: Sendable {
+public struct SigningKey: Sendable, Redacted {
     /// The key that verifies this key's signatures: the public part, or the same secret.
     public let verificationKey: VerificationKey
 
@@ -160,18 +160,14 @@ public struct SigningKey: Sendable {
             )
         }
     }
-}
 
-extension SigningKey: Redacted {
     /// The algorithm and the thumbprint of the public part, without anything private.
     public var description: String {
         algorithm.isSymmetric
             ? "SigningKey(\(algorithm), secret not shown)"
             : "SigningKey(\(algorithm), thumbprint \(verificationKey.thumbprint), private part not shown)"
     }
-}
 
-extension SigningKey {
     /// Parses a private key from PEM: PKCS#8, encrypted PKCS#8, or the older formats PKCS#1 and
     /// SEC1.
     ///

@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 /// algorithm.
 ///
 /// It's checked when it's created and never changes. Copies share it.
-public struct VerificationKey: Sendable {
+public struct VerificationKey: Sendable, Redacted {
     private let storage: Storage
 
     private final class Storage: Sendable {
@@ -156,18 +156,14 @@ public struct VerificationKey: Sendable {
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         storage.material.isValidSignature(signature, for: message)
     }
-}
 
-extension VerificationKey: Redacted {
     /// The algorithm and the thumbprint, or only the algorithm for a secret.
     public var description: String {
         algorithm.isSymmetric
             ? "VerificationKey(\(algorithm), secret not shown)"
             : "VerificationKey(\(algorithm), thumbprint \(thumbprint))"
     }
-}
 
-extension VerificationKey {
     /// Parses a public key from PEM: SPKI (`BEGIN PUBLIC KEY`), PKCS#1 (`BEGIN RSA PUBLIC KEY`), or
     /// an X.509 certificate.
     ///

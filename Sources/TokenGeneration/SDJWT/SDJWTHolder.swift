@@ -15,7 +15,7 @@ public import Foundation
 /// ```
 ///
 /// The SD-JWT contains every claim. Keep it as secret as the claims, and send only presentations.
-public struct SDJWTHolder: Sendable {
+public struct SDJWTHolder: Sendable, Redacted {
     /// All claims, including those that the holder can hide.
     public let claims: JSONObject
     /// The paths of the claims that the holder can hide.
@@ -168,9 +168,7 @@ public struct SDJWTHolder: Sendable {
         presentation.keyBindingJWT = text
         return presentation
     }
-}
 
-extension SDJWTHolder: Redacted {
     /// The number of claims that can be hidden, but no content.
     public var description: String { "SDJWTHolder(\(disclosablePaths.count) disclosable claims)" }
 }

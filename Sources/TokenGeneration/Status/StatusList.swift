@@ -176,7 +176,7 @@ extension TokenError {
 ///
 /// Any number from 0 to 255 is a status. Those without a name here are undefined, or have the
 /// meaning that an application gives them.
-public struct TokenStatus: RawRepresentable, Sendable, Hashable {
+public struct TokenStatus: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     /// The number in the status list.
     public let rawValue: UInt8
 
@@ -193,9 +193,7 @@ public struct TokenStatus: RawRepresentable, Sendable, Hashable {
     public static let invalid = Self(rawValue: 0x01)
     /// The token is temporarily invalid.
     public static let suspended = Self(rawValue: 0x02)
-}
 
-extension TokenStatus: CustomStringConvertible {
     /// The registered name in lower case, or the number: `valid`, `invalid`, `suspended`, `0x03`.
     public var description: String {
         switch self {
