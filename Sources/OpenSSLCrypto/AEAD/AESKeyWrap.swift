@@ -4,11 +4,9 @@ package struct AESKeyWrap: Sendable {
     private let cipher: Cipher
     private let key: SecretBytes
 
-    /// The number of bytes that wrapping adds.
     package static let overhead = 8
 
-    /// Creates a wrapper with a key of 16, 24 or 32 bytes that encrypts other keys; any other size
-    /// is an `invalidArgument`.
+    /// The key has 16, 24 or 32 bytes; any other size is an `invalidArgument`.
     package init(key: SecretBytes) throws(CryptoError) {
         let name: Cipher.Name =
             switch key.count {
@@ -25,8 +23,7 @@ package struct AESKeyWrap: Sendable {
         self.key = key
     }
 
-    /// Wraps a key, which gets 8 bytes longer; its size must be a multiple of 8 bytes and at least
-    /// 16.
+    /// The secret's size must be a multiple of 8 bytes and at least 16.
     package func wrap(_ secret: SecretBytes) throws(CryptoError) -> [UInt8] {
         guard secret.count >= 16, secret.count.isMultiple(of: 8) else {
             throw CryptoError(.invalidArgument, "Can't wrap a key of \(secret.count) bytes")
@@ -42,10 +39,8 @@ package struct AESKeyWrap: Sendable {
         return wrapped
     }
 
-    /// Unwraps a key, or returns `nil` if it was wrapped with another key, was changed or has an
-    /// impossible size.
-    ///
-    /// OpenSSL itself accepts an empty one.
+    /// Returns `nil` if the key was wrapped with another key, was changed or has an impossible
+    /// size; OpenSSL itself accepts an empty one.
     package func unwrap(_ wrapped: [UInt8]) throws(CryptoError) -> SecretBytes? {
         guard wrapped.count >= 16 + Self.overhead, wrapped.count.isMultiple(of: 8) else { return nil }
         let operation = try context(isEncrypting: false)

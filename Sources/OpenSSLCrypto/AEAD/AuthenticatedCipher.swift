@@ -4,20 +4,13 @@
 /// Each encryption uses a new random initialization vector. In Galois/Counter Mode, don't encrypt
 /// more than 2³² messages with one key: beyond that, random vectors may repeat.
 package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
-    /// AES-128 in CBC mode, authenticated with HMAC-SHA-256.
     case aes128CBCHMACSHA256
-    /// AES-192 in CBC mode, authenticated with HMAC-SHA-384.
     case aes192CBCHMACSHA384
-    /// AES-256 in CBC mode, authenticated with HMAC-SHA-512.
     case aes256CBCHMACSHA512
-    /// AES-128 in Galois/Counter Mode.
     case aes128GCM
-    /// AES-192 in Galois/Counter Mode.
     case aes192GCM
-    /// AES-256 in Galois/Counter Mode.
     case aes256GCM
 
-    /// The size of a key in bytes.
     package var keySize: Int {
         switch self {
         case .aes128GCM: 16
@@ -28,7 +21,6 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The size of an initialization vector in bytes.
     package var vectorSize: Int {
         switch self {
         case .aes128GCM, .aes192GCM, .aes256GCM: 12
@@ -36,9 +28,6 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The size of a tag in bytes.
-    ///
-    /// Tags of other sizes are invalid.
     package var tagSize: Int {
         switch self {
         case .aes128GCM, .aes192GCM, .aes256GCM, .aes128CBCHMACSHA256: 16
@@ -47,16 +36,11 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// An encrypted message.
     package struct Sealed: Sendable, Equatable {
-        /// The initialization vector.
         package var vector: [UInt8]
-        /// The ciphertext.
         package var ciphertext: [UInt8]
-        /// The authentication tag.
         package var tag: [UInt8]
 
-        /// Creates a message from its parts, which needn't have the right sizes.
         package init(vector: [UInt8], ciphertext: [UInt8], tag: [UInt8]) {
             self.vector = vector
             self.ciphertext = ciphertext
@@ -64,10 +48,10 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Encrypts a message, and authenticates it with a context that the result doesn't contain.
+    /// The vector must be unique for the key; by default, it's random.
     ///
-    /// The initialization vector must be unique for the key; by default, it's random. A key that
-    /// doesn't have ``keySize`` bytes, and a message of 2 GiB or more, are an `invalidArgument`.
+    /// A key that doesn't have ``keySize`` bytes, and a message of 2 GiB or more, are an
+    /// `invalidArgument`.
     package func seal(
         _ plaintext: RawSpan,
         authenticating context: RawSpan,
@@ -82,8 +66,7 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         return Sealed(vector: vector, ciphertext: ciphertext, tag: tag)
     }
 
-    /// Encrypts a message like ``seal(_:authenticating:key:vector:)``, appends the ciphertext to a
-    /// buffer with room for it, and returns the tag.
+    /// Appends the ciphertext to a buffer with room for it, and returns the tag.
     @_lifetime(output: copy output)
     package func seal(
         _ plaintext: RawSpan,
@@ -109,7 +92,6 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         return tag
     }
 
-    /// Returns the size of the ciphertext of a message.
     package func ciphertextSize(_ plaintextSize: Int) -> Int {
         switch composition {
         case .gcm: plaintextSize
@@ -117,8 +99,8 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Decrypts a message, or returns `nil` if the ciphertext, the tag, the context or the key
-    /// differs, or if the initialization vector or the tag has another size.
+    /// Returns `nil` if the ciphertext, the tag, the context or the key differs, or if the vector
+    /// or the tag has another size.
     ///
     /// The tag is compared before anything else is derived from the ciphertext's contents, and no
     /// part of the plaintext survives a failure. A key of another size is an `invalidArgument`.
@@ -135,7 +117,6 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         return text
     }
 
-    /// Decrypts a secret, like ``open(_:authenticating:key:)``.
     package func openSecret(
         _ sealed: Sealed,
         authenticating context: RawSpan,
@@ -151,11 +132,8 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         return size == nil ? nil : secret
     }
 
-    /// Decrypts a ciphertext in place, like ``open(_:authenticating:key:)``, and returns the size
-    /// of the plaintext at its beginning.
-    ///
-    /// If the ciphertext can't be decrypted, its content is undefined afterwards, but isn't the
-    /// plaintext.
+    /// Decrypts in place and returns the size of the plaintext; after a failure, the content is
+    /// undefined, but not the plaintext.
     @_lifetime(text: copy text)
     package func open(
         _ text: inout MutableSpan<UInt8>,
@@ -213,7 +191,6 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
 enum GaloisCounterMode {
     private static let tagSize = 16
 
-    /// Appends the ciphertext to the output and returns the tag.
     @_lifetime(output: copy output)
     static func seal(
         _ plaintext: RawSpan,
@@ -232,8 +209,8 @@ enum GaloisCounterMode {
         return tag
     }
 
-    /// Decrypts a text in place and returns the size of the plaintext, or `nil` if the tag isn't
-    /// valid; the caller must then clear the text, because OpenSSL writes it before comparing tags.
+    /// Returns `nil` if the tag isn't valid; the caller must then clear the text, because OpenSSL
+    /// writes it before comparing tags.
     @_lifetime(text: copy text)
     static func open(
         _ text: inout MutableSpan<UInt8>,
@@ -258,7 +235,6 @@ enum GaloisCounterMode {
 /// half of the HMAC over the context, the initialization vector, the ciphertext and the size of the
 /// context.
 enum CBCWithHMAC {
-    /// Appends the ciphertext to the output and returns the tag.
     @_lifetime(output: copy output)
     static func seal(
         _ plaintext: RawSpan,
@@ -284,8 +260,8 @@ enum CBCWithHMAC {
         return try tag(context, vector, ciphertext, hash, key.extracting(0..<half))
     }
 
-    /// Decrypts a text in place and returns the size of the plaintext, or `nil` if the tag isn't
-    /// valid; nothing has been decrypted then, so that the padding can't reveal anything.
+    /// Returns `nil` if the tag isn't valid; nothing has been decrypted then, so that the padding
+    /// can't reveal anything.
     @_lifetime(text: copy text)
     static func open(
         _ text: inout MutableSpan<UInt8>,
@@ -343,14 +319,12 @@ package struct AESGCM: Sendable {
         self.key = key
     }
 
-    /// Encrypts a message and returns the nonce, the ciphertext and the tag, concatenated.
-    ///
-    /// The context is authenticated, but the result doesn't contain it.
+    /// Returns the nonce, the ciphertext and the tag, concatenated.
     package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
         try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.cipher.vectorSize))
     }
 
-    /// Encrypts a message with a nonce that must be unique for the key.
+    /// The nonce must be unique for the key.
     func seal(
         _ plaintext: [UInt8],
         authenticating context: [UInt8],
@@ -364,8 +338,7 @@ package struct AESGCM: Sendable {
         return sealed.vector + sealed.ciphertext + sealed.tag
     }
 
-    /// Decrypts a result of ``seal(_:authenticating:)``, or returns `nil` if the ciphertext, the
-    /// context or the key differs.
+    /// Returns `nil` if the ciphertext, the context or the key differs.
     package func open(_ sealed: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8]? {
         let (vectorSize, tagSize) = (Self.cipher.vectorSize, Self.cipher.tagSize)
         guard sealed.count >= vectorSize + tagSize else { return nil }

@@ -4,7 +4,6 @@ internal import COpenSSL
 // reason: the pointer is set once, and a fetched EVP_CIPHER never changes apart from its atomic
 // reference count.
 @safe final class Cipher: @unchecked Sendable {
-    /// The ciphers, by OpenSSL's names.
     enum Name: String, CaseIterable {
         case aes128CBC = "AES-128-CBC"
         case aes192CBC = "AES-192-CBC"
@@ -20,7 +19,6 @@ internal import COpenSSL
     let name: Name
     private let pointer: OpaquePointer
 
-    /// Returns a cipher, fetched from OpenSSL's providers once per process.
     static func fetched(_ name: Name) throws(CryptoError) -> Cipher {
         try ciphers[name]
     }
@@ -40,12 +38,9 @@ internal import COpenSSL
         unsafe EVP_CIPHER_free(pointer)
     }
 
-    /// The size of a key in bytes.
     var keySize: Int { unsafe Int(EVP_CIPHER_get_key_length(pointer)) }
-    /// The default size of an initialization vector in bytes.
     var vectorSize: Int { unsafe Int(EVP_CIPHER_get_iv_length(pointer)) }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
@@ -55,11 +50,8 @@ internal import COpenSSL
 @safe final class CipherContext {
     private let pointer: OpaquePointer
 
-    /// Starts an operation.
-    ///
-    /// The key must be exactly as long as the cipher requires, because OpenSSL would read beyond a
-    /// shorter one. The initialization vector has the cipher's default size; it's `nil` for a key
-    /// wrap, which has a fixed one. Another size is an `invalidArgument`.
+    /// The key must have the cipher's size, because OpenSSL would read beyond a shorter one; the
+    /// vector is `nil` for a key wrap, which has a fixed one.
     init(_ cipher: Cipher, key: RawSpan, vector: [UInt8]?, isEncrypting: Bool) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
@@ -95,7 +87,6 @@ internal import COpenSSL
         unsafe EVP_CIPHER_CTX_free(pointer)
     }
 
-    /// Authenticates data that isn't encrypted.
     func authenticate(_ context: RawSpan) -> Bool {
         guard !context.isEmpty else { return true }
         guard context.byteCount <= Int(Int32.max) else { return false }
@@ -105,8 +96,7 @@ internal import COpenSSL
         }
     }
 
-    /// Processes the whole text and appends the result to an output with room for the text and one
-    /// more block of 16 bytes.
+    /// Appends the result to an output with room for the text and one more block of 16 bytes.
     ///
     /// A second call with the key wrap would make a second, separate wrap.
     @_lifetime(output: copy output)
@@ -125,8 +115,7 @@ internal import COpenSSL
         }
     }
 
-    /// Finishes the operation and appends the last block, if the mode has padding; `false` if the
-    /// tag or the padding isn't valid.
+    /// Appends the last block, if the mode has padding; `false` if the tag or padding isn't valid.
     func finish(into output: inout OutputSpan<UInt8>) -> Bool {
         guard var rest = finish(), rest.count <= output.freeCapacity else { return false }
         defer { rest.clear() }
@@ -134,8 +123,7 @@ internal import COpenSSL
         return true
     }
 
-    /// Decrypts the whole text in place, finishes the operation and returns the size of the
-    /// plaintext; `nil` if the tag or the padding isn't valid.
+    /// Decrypts in place and returns the plaintext's size; `nil` if the tag or padding isn't valid.
     func decrypt(_ text: inout MutableSpan<UInt8>) -> Int? {
         guard text.count <= Int(Int32.max) - 16 else { return nil }
         var count: Int32 = 0
@@ -150,8 +138,7 @@ internal import COpenSSL
         return Int(count) + rest.count
     }
 
-    /// Finishes the operation and returns the last block, if the mode has padding, or `nil` if the
-    /// tag or the padding isn't valid.
+    /// Returns the last block, if the mode has padding, or `nil` if the tag or padding isn't valid.
     private func finish() -> [UInt8]? {
         unsafe [UInt8](maximumSize: 16) { buffer, size in
             var count: Int32 = 0
@@ -161,7 +148,6 @@ internal import COpenSSL
         }
     }
 
-    /// Returns the tag after an encryption.
     func tag(count: Int) -> [UInt8]? {
         unsafe [UInt8](maximumSize: count) { buffer, size in
             size = count
@@ -169,9 +155,7 @@ internal import COpenSSL
         }
     }
 
-    /// Sets the tag that a decryption compares.
-    ///
-    /// The caller must check its size: OpenSSL accepts a single byte.
+    /// The caller must check the size: OpenSSL accepts a single byte.
     func setTag(_ tag: [UInt8]) -> Bool {
         var tag = tag
         return unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), &tag) == 1
@@ -186,14 +170,12 @@ extension [UInt8] {
 }
 
 extension MutableSpan<UInt8> {
-    /// Overwrites the bytes.
     mutating func clear() {
         unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 }
 
 extension OutputSpan<UInt8> {
-    /// Removes and overwrites everything that has been written.
     mutating func clear() {
         unsafe withUnsafeMutableBufferPointer { buffer, initializedCount in
             unsafe OPENSSL_cleanse(buffer.baseAddress, initializedCount)

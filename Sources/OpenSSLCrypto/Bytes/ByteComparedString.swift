@@ -4,20 +4,17 @@
 /// run of combining characters costs quadratic time. Use this type for dictionary keys and set
 /// members that come from untrusted input.
 package struct ByteComparedString: Hashable, Sendable {
-    /// The string.
     package let text: String
 
-    /// Wraps a string.
     package init(_ text: String) {
         self.text = text
     }
 
-    /// Compares the UTF-8 bytes of two strings.
     package static func == (left: Self, right: Self) -> Bool {
         left.text.utf8.span.isEqual(to: right.text.utf8.span)
     }
 
-    /// Feeds the UTF-8 bytes to a hasher, whose random seed prevents chosen collisions.
+    /// The hasher's random seed prevents chosen collisions.
     package func hash(into hasher: inout Hasher) {
         let bytes = text.utf8.span
         unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }

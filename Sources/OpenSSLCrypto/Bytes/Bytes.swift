@@ -1,5 +1,4 @@
 extension [UInt8] {
-    /// Creates an array of zeros.
     @inlinable
     @inline(__always)
     package init(zeros count: Int) {
@@ -20,36 +19,7 @@ extension [UInt8] {
         // Appending without any capacity would write to the storage that all empty arrays share.
         try append(addingCapacity: Swift.max(capacity, 1), initializingWith: body)
     }
-}
 
-extension RawSpan {
-    /// Accesses the byte at an offset, which must be within the span.
-    @inline(__always)
-    subscript(offset: Int) -> UInt8 {
-        // `unsafeLoad` checks the offset, and any byte is a valid `UInt8`. Only the type parameter
-        // makes it unsafe.
-        unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
-    }
-}
-
-extension OutputSpan<UInt8> {
-    /// Appends bytes, which must fit.
-    @inlinable
-    @_lifetime(self: copy self)
-    package mutating func append(_ bytes: RawSpan) {
-        precondition(bytes.byteCount <= freeCapacity)  // reason: a buffer without room is a programming error
-        unsafe bytes.withUnsafeBytes { bytes in
-            unsafe withUnsafeMutableBufferPointer { buffer, count in
-                unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
-                    .copyMemory(from: bytes)
-                count += bytes.count
-            }
-        }
-    }
-}
-
-extension [UInt8] {
-    /// Calls a closure with the bytes as a raw span.
     @inlinable
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
@@ -64,27 +34,31 @@ extension [UInt8] {
     }
 }
 
-extension Span<UInt8> {
-    /// The bytes as a raw span.
-    @inlinable
+extension RawSpan {
     @inline(__always)
-    package var octets: RawSpan {
-        @_lifetime(copy self)
-        get {
-            #if compiler(>=6.3)
-                // Safe for the same reason as in `withBytes`.
-                unsafe bytes
-            #else
-                bytes
-            #endif
+    subscript(offset: Int) -> UInt8 {
+        // `unsafeLoad` checks the offset, and any byte is a valid `UInt8`. Only the type parameter
+        // makes it unsafe.
+        unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+}
+
+extension OutputSpan<UInt8> {
+    @inlinable
+    @_lifetime(self: copy self)
+    package mutating func append(_ bytes: RawSpan) {
+        precondition(bytes.byteCount <= freeCapacity)  // reason: a buffer without room is a programming error
+        unsafe bytes.withUnsafeBytes { bytes in
+            unsafe withUnsafeMutableBufferPointer { buffer, count in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                    .copyMemory(from: bytes)
+                count += bytes.count
+            }
         }
     }
 }
 
-// Access to eight bytes at a time.
-
 extension MutableSpan<UInt8> {
-    /// Stores a number as eight big-endian bytes at an offset; all of them must be within the span.
     @inlinable
     @inline(__always)
     @_lifetime(self: copy self)
@@ -95,7 +69,6 @@ extension MutableSpan<UInt8> {
         }
     }
 
-    /// Copies bytes to an offset; they must fit in the span.
     @inlinable
     @_lifetime(self: copy self)
     package mutating func store(_ octets: Span<UInt8>, at offset: Int) {
@@ -109,8 +82,20 @@ extension MutableSpan<UInt8> {
 }
 
 extension Span<UInt8> {
-    /// Returns the eight bytes at an offset as one big-endian number; all of them must be within
-    /// the span.
+    @inlinable
+    @inline(__always)
+    package var octets: RawSpan {
+        @_lifetime(copy self)
+        get {
+            #if compiler(>=6.3)
+                // Safe for the same reason as in `withBytes`.
+                unsafe bytes
+            #else
+                bytes
+            #endif
+        }
+    }
+
     @inlinable
     @inline(__always)
     package func bigEndianWord(at offset: Int) -> UInt64 {
@@ -135,7 +120,6 @@ extension Span<UInt8> {
         return true
     }
 
-    /// Returns the offset of the first occurrence of a byte at or after `start`, or `nil`.
     @inlinable
     package func firstOffset(of octet: UInt8, from start: Int) -> Int? {
         let pattern = UInt64(octet) &* 0x0101_0101_0101_0101
@@ -177,8 +161,6 @@ extension UInt64 {
 }
 
 extension String {
-    /// Creates a string from at most `capacity` bytes of UTF-8 that a closure appends, without
-    /// another copy.
     @inlinable
     package init<Failure: Error>(
         utf8Capacity capacity: Int,
@@ -197,7 +179,6 @@ extension String {
         if let failure { throw failure }
     }
 
-    /// Creates a string from bytes that have been verified to be ASCII.
     @inlinable
     package init(checkedASCII octets: Span<UInt8>) {
         // ASCII is valid UTF-8. Checking again would take as long as everything else.
@@ -205,11 +186,10 @@ extension String {
     }
 }
 
-// Backports from Swift 6.3's standard library. Remove this file when dropping support for 6.2.
+// Backport from Swift 6.3's standard library; remove it when dropping support for 6.2.
 
 #if compiler(<6.3)
     extension [UInt8] {
-        /// Appends at most `capacity` bytes that a closure provides.
         @inlinable
         package mutating func append<Failure: Error>(
             addingCapacity capacity: Int,

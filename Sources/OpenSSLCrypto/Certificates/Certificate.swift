@@ -3,9 +3,7 @@ internal import COpenSSL
 /// An X.509 certificate ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280)) that hasn't been
 /// verified.
 package struct Certificate: Sendable, Equatable {
-    /// The original DER encoding.
     package let der: [UInt8]
-    /// The DER encoding of the certificate's SubjectPublicKeyInfo.
     package let subjectPublicKeyInfo: [UInt8]
     /// The start of the validity period, in seconds since 1970 (UTC).
     package let notBefore: Int64
@@ -27,22 +25,19 @@ package struct Certificate: Sendable, Equatable {
         (notBefore, notAfter) = try x509.validity()
     }
 
-    /// Reads a certificate from DER, like the initializer with an array.
     package init(der: RawSpan) throws(CryptoError) {
         try self.init(der: [UInt8](capacity: der.byteCount) { $0.append(der) })
     }
 
-    /// Reads a certificate from PEM: exactly one `CERTIFICATE` block, after any other lines.
+    /// Reads exactly one `CERTIFICATE` block, after any other lines.
     ///
     /// A block with another label is a `wrongKeyType`, and a text that isn't PEM a `malformedKey`.
     package init(pem: String) throws(CryptoError) {
         try self.init(PEMBlock.only(in: pem))
     }
 
-    /// Reads all certificates in a PEM text of at most 2 MiB, such as a chain or a bundle of roots.
-    ///
-    /// At least one is required. Lines around the blocks are ignored, and the errors are those of
-    /// ``init(pem:)``.
+    /// Reads all certificates in a PEM text of at most 2 MiB; at least one is required, and lines
+    /// around the blocks are ignored.
     package static func list(pem: String) throws(CryptoError) -> [Certificate] {
         let blocks = try PEMBlock.all(in: pem, maximumSize: maximumListSize)
         guard !blocks.isEmpty else {
@@ -51,13 +46,10 @@ package struct Certificate: Sendable, Equatable {
         return try blocks.map { block throws(CryptoError) in try Certificate(block) }
     }
 
-    /// Reads the public key, and throws like ``PublicKey/init(der:)`` for an unsupported kind of
-    /// key.
     package func publicKey() throws(CryptoError) -> PublicKey {
         try subjectPublicKeyInfo.withBytes { bytes throws(CryptoError) in try PublicKey(spki: bytes) }
     }
 
-    /// Returns the hash of ``der``, with the hash function of the fingerprint to compare with.
     package func fingerprint(_ hash: HashFunction) throws(CryptoError) -> [UInt8] {
         try der.withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
     }
@@ -72,15 +64,12 @@ package struct Certificate: Sendable, Equatable {
     /// as `CN=example.org,O=Example`; for display, not for comparison.
     package var subject: String { x509.subject }
 
-    /// The issuer's name, in the same format as ``subject``.
     package var issuer: String { x509.issuer }
 
-    /// Returns the certificate as a PEM block with the label `CERTIFICATE`.
     package func pem() -> String {
         der.withBytes { PEMWriter.text("CERTIFICATE", $0) }
     }
 
-    /// Compares the bytes of two certificates.
     package static func == (left: Self, right: Self) -> Bool { left.der == right.der }
 
     private static let maximumListSize = 1 << 21
@@ -103,7 +92,6 @@ package struct Certificate: Sendable, Equatable {
         }
     }
 
-    /// Finds the SubjectPublicKeyInfo, and checks that OpenSSL can decode its key at little cost.
     static func checkedPublicKeyInfo(in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let range = try subjectPublicKeyInfo(in: bytes)
         let info = bytes.extracting(range)
@@ -170,7 +158,6 @@ package struct Certificate: Sendable, Equatable {
         unsafe X509_free(pointer)
     }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
@@ -187,8 +174,7 @@ package struct Certificate: Sendable, Equatable {
 
     var issuer: String { unsafe Self.text(X509_get_issuer_name(pointer)) }
 
-    /// A Boolean value that indicates whether the key usage includes digital signatures or isn't
-    /// stated.
+    /// Also `true` if the key usage isn't stated.
     var allowsSignatures: Bool {
         unsafe X509_get_key_usage(pointer) & UInt32(X509v3_KU_DIGITAL_SIGNATURE) != 0
     }

@@ -1,15 +1,14 @@
 internal import COpenSSL
+internal import Glibc
 
 /// A chain of certificates that may lead to a trusted root.
 package struct CertificateChain: Sendable {
     /// The certificates, starting with the leaf.
     package let certificates: [Certificate]
 
-    /// The maximum number of certificates.
     package static let maximumCount = 10
 
-    /// Creates a chain of one to ten certificates without verifying anything: the leaf, then its
-    /// issuers; the root may be missing.
+    /// The leaf, then its issuers, at most ten; the root may be missing, and nothing is verified.
     package init(_ certificates: [Certificate]) throws(CryptoError) {
         guard (1...Self.maximumCount).contains(certificates.count) else {
             throw CryptoError(
@@ -41,7 +40,6 @@ package struct CertificateChain: Sendable {
         return path
     }
 
-    /// Finds a path from the leaf to one of the roots, at a time in seconds since 1970.
     func path(to roots: [Certificate], at time: Int64) throws(CryptoError) -> [Certificate] {
         let store = try TrustStore(roots: roots, trustsIntermediates: false)
         let untrusted = try CertificateStack(certificates.dropFirst())
@@ -105,15 +103,11 @@ package struct CertificateChain: Sendable {
 }
 
 /// The trusted certificates for verifying chains: the owner of an `X509_STORE`.
-///
-/// A value can serve any number of connections.
 // reason: the pointer is set once, an X509_STORE has its own lock, and its reference count is
 // atomic.
 @safe package final class TrustStore: @unchecked Sendable {
     private let store: OpaquePointer
 
-    /// Creates a store of trusted certificates, optionally with the system's.
-    ///
     /// By default, a listed certificate is trusted as an issuer even if it isn't self-signed.
     package init(
         roots: [Certificate],
@@ -137,7 +131,6 @@ package struct CertificateChain: Sendable {
         unsafe X509_STORE_free(store)
     }
 
-    /// Returns the system's trusted certificates, which are read on first use.
     package static func system() throws(CryptoError) -> TrustStore {
         try systemStore.get()
     }
@@ -146,7 +139,6 @@ package struct CertificateChain: Sendable {
         try TrustStore(roots: [], includesSystemRoots: true)
     }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(store)
     }
@@ -190,7 +182,6 @@ package struct CertificateChain: Sendable {
         unsafe OPENSSL_sk_free(pointer)
     }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer?) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -204,5 +195,40 @@ extension OpenSSLLibrary {
         unsafe (0..<max(OPENSSL_sk_num(stack), 0)).compactMap { index in
             unsafe OPENSSL_sk_value(stack, index).map { OpaquePointer($0) }
         }
+    }
+}
+
+struct SystemPaths {
+    let file: String?
+    let directory: String?
+
+    /// From the environment, otherwise the defaults that OpenSSL was built with.
+    static var current: SystemPaths {
+        unsafe SystemPaths(
+            file: text(getenv(X509_get_default_cert_file_env())) ?? text(X509_get_default_cert_file()),
+            directory: text(getenv(X509_get_default_cert_dir_env())) ?? text(X509_get_default_cert_dir())
+        )
+    }
+
+    /// The file is readable, or a directory isn't empty.
+    var exist: Bool {
+        if let file, unsafe access(file, R_OK) == 0 { return true }
+        guard let directory else { return false }
+        // The value may list several directories, separated by colons.
+        return directory.split(separator: ":").contains { Self.hasEntries(String($0)) }
+    }
+
+    private static func hasEntries(_ path: String) -> Bool {
+        guard let folder = unsafe opendir(path) else { return false }
+        defer { unsafe closedir(folder) }
+        while let entry = unsafe readdir(folder) {
+            // Every directory contains “.” and “..”.
+            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { return true }
+        }
+        return false
+    }
+
+    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
+        unsafe pointer.map { unsafe String(cString: $0) }
     }
 }

@@ -7,13 +7,11 @@ internal import COpenSSL
 /// with basic constraints, key usage, extended key usage, key identifiers and, for servers, subject
 /// alternative names.
 package struct CertificateIssuingAuthority: Sendable {
-    /// The authority's own certificate.
     package let certificate: Certificate
 
     private let key: EVPKey
 
-    /// Creates an authority from a certificate and its key pair; the certificate's right to issue
-    /// others isn't checked.
+    /// The certificate's right to issue others isn't checked.
     package init(certificate: Certificate, key: PrivateKey) throws(CryptoError) {
         guard key.publicKey.spkiDER() == certificate.subjectPublicKeyInfo else {
             throw CryptoError(
@@ -25,8 +23,6 @@ package struct CertificateIssuingAuthority: Sendable {
         self.key = try EVPKey.make(key)
     }
 
-    /// Issues a certificate for the subject's public key, signed by this authority.
-    ///
     /// A name, host or time that a certificate can't represent is an `invalidArgument`.
     package func certificate(
         _ template: CertificateIssuingTemplate,
@@ -37,8 +33,7 @@ package struct CertificateIssuingAuthority: Sendable {
         return try builder.signed(with: key, hash: certificate.publicKey().certificateHash)
     }
 
-    /// Issues a certificate that is signed with the subject's own key pair, like
-    /// ``certificate(_:for:)``: a root, or one that no authority vouches for.
+    /// Issues a root, or a certificate that no authority vouches for.
     package static func selfSignedCertificate(
         _ template: CertificateIssuingTemplate,
         key: PrivateKey
@@ -55,8 +50,7 @@ extension PublicKey {
         if case .rsa = self { true } else { false }
     }
 
-    /// The hash function for certificates signed with the key, or `nil` if the algorithm includes
-    /// one.
+    /// `nil` if the algorithm includes one.
     fileprivate var certificateHash: HashFunction? {
         switch self {
         case .rsa: .sha256
@@ -67,30 +61,25 @@ extension PublicKey {
     }
 }
 
-/// The contents of a certificate to issue.
 package struct CertificateIssuingTemplate: Sendable {
-    /// The purpose of a certificate.
     package enum Role: Sendable, Hashable {
-        /// An authority that issues certificates; `pathLength` is the maximum number of authorities
-        /// between it and an end entity, `nil` for no limit
-        /// ([RFC 5280 §4.2.1.9](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.9)).
+        /// `pathLength` is the maximum number of authorities between it and an end entity, `nil`
+        /// for no limit ([RFC 5280
+        /// §4.2.1.9](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.9)).
         case authority(pathLength: Int?)
-        /// A TLS server with these names: DNS names, including wildcards, and IP addresses.
+        /// DNS names, including wildcards, and IP addresses.
         case server(hosts: [String])
-        /// A TLS client.
         case client
     }
 
-    /// The subject's common name, 1 to 64 characters.
+    /// 1 to 64 characters.
     package var commonName: String
-    /// The certificate's purpose.
     package var role: Role
-    /// The start of the validity period, in seconds since 1970 (UTC).
+    /// In seconds since 1970 (UTC).
     package var notBefore: Int64
     /// The last second of the validity period, in seconds since 1970 (UTC).
     package var notAfter: Int64
 
-    /// Creates a template.
     package init(commonName: String, role: Role, notBefore: Int64, notAfter: Int64) {
         self.commonName = commonName
         self.role = role
@@ -105,8 +94,6 @@ package struct CertificateIssuingTemplate: Sendable {
     private let template: CertificateIssuingTemplate
     private let isRSA: Bool
 
-    /// Starts a certificate for a public key or a key pair.
-    ///
     /// TLS 1.2 may use RSA keys for key encipherment.
     init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
         OpenSSLLibrary.prepareAndClearErrors()
@@ -129,8 +116,7 @@ package struct CertificateIssuingTemplate: Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// Sets the issuer, or `nil` for a self-signed certificate, and adds the extensions; a
-    /// malformed host is an `invalidArgument`.
+    /// `nil` makes a self-signed certificate; a malformed host is an `invalidArgument`.
     func setIssuer(_ issuer: X509Certificate?) throws(CryptoError) {
         guard let issuer else { return try unsafe setIssuer(pointer, isOther: false) }
         let result: Result<Void, CryptoError> = unsafe issuer.withPointer { issuer in
@@ -139,8 +125,7 @@ package struct CertificateIssuingTemplate: Sendable {
         try result.get()
     }
 
-    /// Signs the certificate with the issuer's key; `hash` is `nil` if the key's algorithm includes
-    /// one.
+    /// `hash` is `nil` if the key's algorithm includes one.
     func signed(with key: EVPKey, hash: HashFunction?) throws(CryptoError) -> Certificate {
         OpenSSLLibrary.clearErrors()
         func sign(_ digest: OpaquePointer?) -> Bool {
@@ -155,8 +140,6 @@ package struct CertificateIssuingTemplate: Sendable {
         guard isSigned else { throw CryptoError(failed: "X509_sign", "Can't sign the certificate") }
         return try unsafe Certificate(copying: pointer)
     }
-
-    // MARK: Basic fields
 
     /// Sets a positive number of at most 20 bytes (RFC 5280 §4.1.2.2), random to prevent collisions
     /// between authorities with the same name.
@@ -205,8 +188,6 @@ package struct CertificateIssuingTemplate: Sendable {
             )
         }
     }
-
-    // MARK: Issuer and extensions
 
     private func setIssuer(_ issuer: OpaquePointer, isOther: Bool) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
@@ -301,12 +282,8 @@ package struct CertificateIssuingTemplate: Sendable {
 /// Encodes a certificate and its private key as PKCS#12
 /// ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
 package enum CertificateIssuingPKCS12 {
-    /// Encodes a key pair with the chain of its certificate, and optionally a friendly name, as the
-    /// DER of a PFX.
-    ///
-    /// The contents are encrypted with PBES2 (PBKDF2, AES-256-CBC) and authenticated with
-    /// HMAC-SHA-256, which are OpenSSL 3's defaults. A password with a zero byte is an
-    /// `invalidArgument`.
+    /// Returns a PFX, encrypted with PBES2 (PBKDF2, AES-256-CBC) and authenticated with
+    /// HMAC-SHA-256, OpenSSL 3's defaults; a password with a zero byte is an `invalidArgument`.
     package static func encoding(
         chain: CertificateChain,
         key: PrivateKey,

@@ -20,22 +20,17 @@ struct DERReader {
     private var position: Int
     private let end: Int
 
-    /// Creates a reader for a range of bytes; `code` is the error code for malformed input.
     init(_ range: Range<Int>, code: CryptoError.Code) {
         position = range.lowerBound
         end = range.upperBound
         self.code = code
     }
 
-    /// Returns the tag of the next element, or `nil` at the end.
     func nextTag(in bytes: RawSpan) -> UInt8? {
         position < end ? bytes[position] : nil
     }
 
-    /// Reads an element with a given tag, and returns the range of its contents; `name` is for
-    /// error messages.
-    ///
-    /// An element that is missing, different or malformed has the reader's error code.
+    /// Returns the range of the element's contents; `name` is for error messages.
     mutating func contents(_ tag: UInt8, _ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let start = position
         guard start < end else { throw CryptoError(code, "The \(name) is missing at offset \(start)") }
@@ -58,15 +53,13 @@ struct DERReader {
         return position..<position + length
     }
 
-    /// Reads a non-negative number that fits in an `Int`.
     mutating func smallInteger(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Int {
         let contents = try magnitude(name, in: bytes)
         guard contents.count < 8 else { throw CryptoError(code, "The \(name) is too large") }
         return contents.reduce(0) { $0 << 8 | Int(bytes[$1]) }
     }
 
-    /// Reads a non-negative INTEGER, and returns the range of its bytes without leading zeros;
-    /// empty for zero.
+    /// Returns the range of a non-negative INTEGER's bytes without leading zeros; empty for zero.
     mutating func magnitude(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let contents = try contents(Tag.integer, name, in: bytes)
         guard let first = contents.first else { throw CryptoError(code, "The \(name) is empty") }
@@ -78,7 +71,7 @@ struct DERReader {
         return contents.dropFirst()
     }
 
-    /// Skips an element of any kind, and returns its range, including its tag and length.
+    /// Returns the range of an element of any kind, including its tag and length.
     mutating func skip(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
         let start = position
         guard let tag = nextTag(in: bytes) else {
@@ -88,7 +81,6 @@ struct DERReader {
         return start..<position
     }
 
-    /// Reads an OBJECT IDENTIFIER.
     mutating func identifier(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> ObjectIdentifier {
         let contents = try contents(Tag.objectIdentifier, name, in: bytes)
         return ObjectIdentifier(octets: contents.map { bytes[$0] })
@@ -120,7 +112,6 @@ struct DERReader {
         return DERReader(contents, code: code)
     }
 
-    /// Checks that no data follows.
     func finish(_ name: StaticString) throws(CryptoError) {
         guard position == end else {
             throw CryptoError(code, "Unexpected \(end - position) bytes after the \(name), at offset \(position)")
@@ -147,12 +138,10 @@ struct DERReader {
 
 /// Sizes and headers of DER elements (X.690 §8.1).
 enum DERWriter {
-    /// Returns the size of an element with the given number of content bytes.
     static func size(ofElementWith contents: Int) -> Int {
         headerSize(contents) + contents
     }
 
-    /// Appends the tag and length of an element with the given number of content bytes.
     static func appendHeader(_ tag: UInt8, size contents: Int, to output: inout OutputSpan<UInt8>) {
         output.append(tag)
         switch headerSize(contents) {
@@ -165,7 +154,6 @@ enum DERWriter {
         output.append(UInt8(truncatingIfNeeded: contents))
     }
 
-    /// Appends an element with the contents `octets`.
     static func append(_ tag: UInt8, _ octets: [UInt8], to output: inout OutputSpan<UInt8>) {
         appendHeader(tag, size: octets.count, to: &output)
         octets.withBytes { output.append($0) }
@@ -199,7 +187,6 @@ package struct ObjectIdentifier: Hashable, Sendable, CustomStringConvertible {
         self.octets = octets
     }
 
-    /// The complete element.
     var element: [UInt8] { [DERReader.Tag.objectIdentifier, UInt8(octets.count)] + octets }
 
     static let rsaKey = ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1)
@@ -236,7 +223,6 @@ package struct ObjectIdentifier: Hashable, Sendable, CustomStringConvertible {
         EdwardsCurve.ed448.identifier: EdwardsCurve.ed448.name,
     ]
 
-    /// The common name if it's known, otherwise the dotted numbers.
     package var description: String { Self.names[self] ?? dotted }
 
     private var dotted: String {

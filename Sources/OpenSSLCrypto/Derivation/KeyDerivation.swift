@@ -4,8 +4,7 @@ internal import COpenSSL
 /// ([RFC 7518 §4.6.2](https://www.rfc-editor.org/rfc/rfc7518#section-4.6.2)), which is the
 /// single-step function of [NIST SP 800-56C](https://doi.org/10.6028/NIST.SP.800-56Cr2).
 package enum ConcatKDF {
-    /// Derives a key of 1 to 1024 bytes from a shared secret of at least one byte and the context
-    /// of the key (OtherInfo); other sizes are an `invalidArgument`.
+    /// Sizes other than 1 to 1024 bytes, and an empty secret, are an `invalidArgument`.
     package static func key(from secret: SecretBytes, info: [UInt8], count: Int) throws(CryptoError) -> SecretBytes {
         guard secret.count > 0, (1...1024).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't derive \(count) bytes from a secret of \(secret.count) bytes")
@@ -30,12 +29,11 @@ package enum ConcatKDF {
 /// Key derivation from passwords: PBKDF2 with HMAC
 /// ([RFC 8018 §5.2](https://www.rfc-editor.org/rfc/rfc8018#section-5.2)).
 package enum PBKDF2 {
-    /// Derives a key of 1 to 1024 bytes from a password of 1 byte to 64 KiB and a salt of at most
-    /// 64 KiB, with SHA-256, SHA-384 or SHA-512; other arguments are an `invalidArgument`.
+    /// Derives 1 to 1024 bytes from a password of 1 byte to 64 KiB, a salt of at most 64 KiB and 1
+    /// to 10,000,000 iterations, which can't be cut short; other arguments are an
+    /// `invalidArgument`.
     ///
-    /// The time is proportional to the number of iterations, 1 to 10,000,000, and can't be cut
-    /// short. The caller must set lower bounds for salt and iterations that suit its protocol.
-    /// OpenSSL would accept an empty password.
+    /// The caller must set lower bounds for salt and iterations that suit its protocol.
     package static func key(
         from password: SecretBytes,
         salt: [UInt8],
@@ -74,6 +72,5 @@ package enum PBKDF2 {
         return try key.orThrow(failed: "PKCS5_PBKDF2_HMAC", "The key derivation failed")
     }
 
-    /// The maximum number of iterations, 10,000,000.
     package static let maximumIterations = 10_000_000
 }

@@ -1,19 +1,14 @@
 internal import COpenSSL
 
-/// A hash function.
 package enum HashFunction: Sendable, Hashable {
-    /// MD5 (RFC 1321); broken, only for identifiers that an existing system computes with it.
+    /// Broken, only for identifiers that an existing system computes with it.
     case md5
-    /// SHA-1 (FIPS 180-4); broken, only for identifiers that an existing system computes with it.
+    /// Broken, only for identifiers that an existing system computes with it.
     case sha1
-    /// SHA-256 (FIPS 180-4).
     case sha256
-    /// SHA-384 (FIPS 180-4).
     case sha384
-    /// SHA-512 (FIPS 180-4).
     case sha512
 
-    /// The size of a hash in bytes.
     package var digestSize: Int {
         switch self {
         case .md5: 16
@@ -24,16 +19,12 @@ package enum HashFunction: Sendable, Hashable {
         }
     }
 
-    /// Returns the hash of bytes, ``digestSize`` bytes.
-    ///
-    /// It throws `openSSL` if OpenSSL doesn't offer the function. A FIPS configuration doesn't
-    /// offer MD5, for example.
+    /// Throws `openSSL` if OpenSSL doesn't offer the function, such as MD5 in a FIPS configuration.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try MessageDigest.fetched(for: self).hash(bytes)
     }
 
-    /// A Boolean value that indicates whether the function is suitable for signatures and message
-    /// authentication codes.
+    /// `false` for functions that are unsuitable for signatures and message authentication codes.
     var isCollisionResistant: Bool {
         switch self {
         case .md5, .sha1: false
@@ -41,7 +32,6 @@ package enum HashFunction: Sendable, Hashable {
         }
     }
 
-    /// OpenSSL's name for the function.
     var openSSLName: String {
         switch self {
         case .md5: "MD5"
@@ -58,7 +48,6 @@ package enum HashFunction: Sendable, Hashable {
     private let pointer: OpaquePointer
     private let function: HashFunction
 
-    /// Starts a hash.
     package init(_ function: HashFunction) throws(CryptoError) {
         let digest = try MessageDigest.fetched(for: function)
         OpenSSLLibrary.clearErrors()
@@ -73,14 +62,13 @@ package enum HashFunction: Sendable, Hashable {
         unsafe EVP_MD_CTX_free(pointer)
     }
 
-    /// Appends bytes to the input.
     package func update(_ bytes: RawSpan) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         let status = unsafe bytes.withOctets { unsafe EVP_DigestUpdate(pointer, $0.baseAddress, $0.count) }
         guard status == 1 else { throw CryptoError(failed: "EVP_DigestUpdate", "\(function.openSSLName) hash") }
     }
 
-    /// Returns the hash of all bytes; don't update it afterwards.
+    /// Don't update the state afterwards.
     package func finish() throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in
@@ -100,8 +88,6 @@ package enum HashFunction: Sendable, Hashable {
     private let pointer: OpaquePointer
     private let function: HashFunction
 
-    /// Returns the implementation of a hash function, fetched from OpenSSL's providers once per
-    /// process.
     static func fetched(for function: HashFunction) throws(CryptoError) -> MessageDigest {
         switch function {
         case .md5: try md5.get()
@@ -123,7 +109,6 @@ package enum HashFunction: Sendable, Hashable {
         Result { () throws(CryptoError) in try MessageDigest(function) }
     }
 
-    /// Hashes bytes.
     func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let hash = unsafe [UInt8](maximumSize: function.digestSize) { buffer, size in
@@ -137,7 +122,6 @@ package enum HashFunction: Sendable, Hashable {
         return try hash.orThrow(failed: "EVP_Digest", "\(function.openSSLName) hash")
     }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
@@ -159,8 +143,7 @@ package enum HashFunction: Sendable, Hashable {
 /// A hash function with output of any length
 /// ([FIPS 202 §6.2](https://doi.org/10.6028/NIST.FIPS.202)).
 package enum ExtendableOutputFunction {
-    /// Returns the SHAKE256 hash of bytes, in a size of at least 1 byte; 0 or less is an
-    /// `invalidArgument`.
+    /// A size of 0 or less is an `invalidArgument`.
     package static func shake256(_ bytes: RawSpan, count: Int) throws(CryptoError) -> [UInt8] {
         guard count > 0 else { throw CryptoError(.invalidArgument, "The size of a hash must be at least 1 byte") }
         OpenSSLLibrary.prepareAndClearErrors()

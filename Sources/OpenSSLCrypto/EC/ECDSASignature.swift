@@ -5,9 +5,7 @@
 /// ([RFC 3279 §2.2.3](https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3)). Verification checks
 /// that the numbers are in the curve's range.
 package enum ECDSASignature {
-    /// Converts a raw signature, `r` and `s` with the same size of at most 66 bytes each, to DER.
-    ///
-    /// A size that is odd, zero or too large is a `malformedSignature`.
+    /// A size that is odd, zero or larger than twice 66 bytes is a `malformedSignature`.
     package static func der(fromRaw raw: RawSpan) throws(CryptoError) -> [UInt8] {
         guard raw.byteCount.isMultiple(of: 2), (2...maximumRawSize).contains(raw.byteCount) else {
             throw CryptoError(
@@ -28,10 +26,8 @@ package enum ECDSASignature {
         }
     }
 
-    /// Converts a DER signature to `r` and `s`, padded to a coordinate size of 1 to 66 bytes.
-    ///
-    /// It throws `malformedSignature` for anything but the DER encoding of two non-negative numbers
-    /// of that size. Deviations that BER would permit are rejected, too.
+    /// Throws `malformedSignature` for anything but the DER encoding of two non-negative numbers of
+    /// at most `coordinateSize` bytes, also for deviations that BER would permit.
     package static func raw(fromDER der: RawSpan, coordinateSize: Int) throws(CryptoError) -> [UInt8] {
         guard (1...maximumRawSize / 2).contains(coordinateSize) else {
             throw CryptoError(
@@ -62,7 +58,6 @@ package enum ECDSASignature {
 
     private static let maximumRawSize = 2 * 66
 
-    /// Returns the range without leading zeros, but with at least one byte.
     private static func significantOctets(of raw: RawSpan, in range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         while start < range.upperBound - 1, raw[start] == 0 {
@@ -71,8 +66,7 @@ package enum ECDSASignature {
         return start..<range.upperBound
     }
 
-    /// Returns the number of content bytes, including a zero if the first byte would otherwise be a
-    /// sign.
+    /// Includes a zero if the first byte would otherwise be a sign.
     private static func integerSize(_ range: Range<Int>, in raw: RawSpan) -> Int {
         range.count + Int(raw[range.lowerBound] >> 7)
     }

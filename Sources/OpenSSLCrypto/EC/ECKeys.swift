@@ -1,23 +1,18 @@
 /// An elliptic-curve key pair, validated on creation.
 package struct ECPrivateKey: Sendable {
-    /// The curve.
     package let curve: EllipticCurve
-    /// The public key.
     package let publicKey: ECPublicKey
 
     private let signing: EVPKeyOperation
 
-    /// OpenSSL's representation of the key pair.
     var key: EVPKey { signing.key }
 
-    /// Generates a key pair.
     package static func generate(_ curve: EllipticCurve) throws(CryptoError) -> ECPrivateKey {
         let key = try EVPKey.generate(curve)
         return try ECPrivateKey(curve, point: key.point(on: curve), key: key)
     }
 
-    /// Creates a key pair from its big-endian numbers, which a JWK contains: the private scalar and
-    /// both coordinates of the public point, exactly ``EllipticCurve/coordinateSize`` bytes each.
+    /// The numbers are big-endian and have ``EllipticCurve/coordinateSize`` bytes each.
     ///
     /// It throws `malformedKey` for any other size, `pointNotOnCurve`, `invalidScalar`, and
     /// `keyMismatch` if the point doesn't match the scalar.
@@ -37,8 +32,6 @@ package struct ECPrivateKey: Sendable {
         try self.init(curve, scalar: scalar, expecting: publicKey.point)
     }
 
-    /// Creates a key pair from its big-endian scalar, which must match the expected public point,
-    /// if any.
     init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
         let point = try CurveGroup.shared(for: curve).point(of: scalar)
         guard expected == nil || expected == point else { throw curve.mismatch }
@@ -51,15 +44,15 @@ package struct ECPrivateKey: Sendable {
         signing = try EVPKeyOperation(.signing, .ecdsa, with: key)
     }
 
-    /// Returns the private scalar, big-endian and padded to the curve's coordinate size.
+    /// Big-endian and padded to the curve's coordinate size.
     package func scalar() throws(CryptoError) -> SecretBytes {
         try signing.key.scalar(on: curve)
     }
 
-    /// Returns the signature of a message: `r` and `s`, each padded to the curve's coordinate size.
+    /// Returns `r` and `s`, each padded to the curve's coordinate size.
     ///
-    /// Signatures are randomized: signing a message twice gives two different signatures. The hash
-    /// function must be SHA-256, SHA-384 or SHA-512; another one is an `invalidArgument`.
+    /// Signatures are randomized. The hash function must be SHA-256, SHA-384 or SHA-512; another
+    /// one is an `invalidArgument`.
     package func signature(for message: RawSpan, hash: HashFunction) throws(CryptoError) -> [UInt8] {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Can't sign with \(hash.openSSLName); use SHA-256 or longer")
@@ -71,7 +64,6 @@ package struct ECPrivateKey: Sendable {
         }
     }
 
-    /// Creates a key pair after checking the numbers that were read.
     init(_ key: ECKeyReader) throws(CryptoError) {
         guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key doesn't contain a private key") }
         let group = try CurveGroup.shared(for: key.curve)
@@ -89,19 +81,15 @@ package struct ECPrivateKey: Sendable {
 
 /// The public key of an elliptic-curve key pair, validated on creation.
 package struct ECPublicKey: Sendable, Equatable {
-    /// The curve.
     package let curve: EllipticCurve
-    /// The first coordinate of the public point, big-endian and padded to the curve's size.
+    /// The coordinates of the public point, big-endian and padded to the curve's size.
     package let x: [UInt8]
-    /// The second coordinate of the public point, big-endian and padded to the curve's size.
     package let y: [UInt8]
 
     private let verification: Verification
 
-    /// Creates a key from coordinates, which a JWK contains, of exactly
-    /// ``EllipticCurve/coordinateSize`` bytes each.
-    ///
-    /// It throws `malformedKey` for any other size, and `pointNotOnCurve`.
+    /// Throws `malformedKey` for coordinates of another size than the curve's, and
+    /// `pointNotOnCurve`.
     package init(curve: EllipticCurve, x: [UInt8], y: [UInt8]) throws(CryptoError) {
         let size = curve.coordinateSize
         guard x.count == size, y.count == size else {
@@ -113,7 +101,6 @@ package struct ECPublicKey: Sendable, Equatable {
         try self.init(curve, point: CurvePoint(x: x, y: y))
     }
 
-    /// Creates a key from a point, and checks that the point is on the curve.
     init(_ curve: EllipticCurve, point: CurvePoint) throws(CryptoError) {
         let group = try CurveGroup.shared(for: curve)
         let checked = try point.uncompressed.withBytes { point throws(CryptoError) in
@@ -122,7 +109,6 @@ package struct ECPublicKey: Sendable, Equatable {
         self.init(curve, checked: checked)
     }
 
-    /// Creates a key from a point that's on the curve.
     init(_ curve: EllipticCurve, checked point: CurvePoint) {
         self.curve = curve
         x = point.x
@@ -130,10 +116,8 @@ package struct ECPublicKey: Sendable, Equatable {
         verification = Verification()
     }
 
-    /// Returns whether a signature is valid for a message; `false` also if OpenSSL fails.
-    ///
-    /// The signature is `r` and `s`, each padded to the curve's coordinate size. Any other size is
-    /// invalid, and so is every signature with a broken hash function.
+    /// Returns `false` also if OpenSSL fails, for any size but twice the curve's coordinate size,
+    /// and for a broken hash function.
     ///
     /// Don't use signatures as identifiers: each valid signature has a second valid form for the
     /// same message, with `n - s` instead of `s`.
@@ -154,7 +138,6 @@ package struct ECPublicKey: Sendable, Equatable {
     private final class Verification: Sendable {
         private let operation = SetOnce<EVPKeyOperation>()
 
-        /// Returns the result of a closure with the operation, or `false` if OpenSSL fails.
         func with(_ key: ECPublicKey, _ body: (EVPKeyOperation) -> Bool) -> Bool {
             if let result = operation.withObject(body) { return result }
             guard
@@ -165,15 +148,12 @@ package struct ECPublicKey: Sendable, Equatable {
         }
     }
 
-    /// Compares the curves and points of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.x == right.x && left.y == right.y
     }
 
-    /// The public point.
     var point: CurvePoint { CurvePoint(x: x, y: y) }
 
-    /// Creates a key after checking the point that was read.
     init(_ key: ECKeyReader) throws(CryptoError) {
         guard let encoded = key.points.first else { throw CryptoError(.malformedKey, "The key has no public point") }
         let group = try CurveGroup.shared(for: key.curve)
@@ -182,17 +162,14 @@ package struct ECPublicKey: Sendable, Equatable {
     }
 }
 
-/// The ASN.1 encodings of elliptic-curve keys.
 enum ECKeyCoding {
-    /// Returns the contents of the algorithm's SEQUENCE
-    /// ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
+    /// [RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2).
     static func algorithm(of curve: EllipticCurve) -> [UInt8] {
         [ObjectIdentifier.ellipticCurveKey, curve.identifier].flatMap(\.element)
     }
 
-    /// Returns the ECPrivateKey ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)).
-    ///
-    /// As in OpenSSL's encodings, a key inside a PrivateKeyInfo doesn't name its curve again.
+    /// Returns the ECPrivateKey ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3));
+    /// inside a PrivateKeyInfo, it doesn't name its curve again, as in OpenSSL's encodings.
     static func encoding(_ key: ECPrivateKey, namesCurve: Bool) throws(CryptoError) -> SecretBytes {
         let scalar = try key.scalar()
         let name = namesCurve ? key.curve.identifier.element : []
@@ -218,21 +195,17 @@ enum ECKeyCoding {
 /// The parts of an elliptic-curve key in an ASN.1 format, not yet checked against each other.
 struct ECKeyReader {
     let curve: EllipticCurve
-    /// The private scalar, padded to the curve's coordinate size.
+    /// Padded to the curve's coordinate size.
     private(set) var scalar: SecretBytes?
-    /// The encoded public points; a private key may have none, or one inside and one outside of the
-    /// ECPrivateKey.
+    /// A private key may have none, or one inside and one outside of the ECPrivateKey.
     private(set) var points: [[UInt8]] = []
 
-    /// Reads the key of a SubjectPublicKeyInfo
-    /// ([RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2)).
+    /// [RFC 5480 §2](https://www.rfc-editor.org/rfc/rfc5480#section-2).
     init(_ key: SubjectPublicKeyInfo, in bytes: RawSpan) throws(CryptoError) {
         curve = try Self.namedCurve(key.parameters, "algorithm's curve", in: bytes)
         points = [key.key.map { bytes[$0] }]
     }
 
-    /// Reads the key of a PrivateKeyInfo
-    /// ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)).
     init(_ key: PrivateKeyInfo, in bytes: RawSpan) throws(CryptoError) {
         let curve = try Self.namedCurve(key.parameters, "algorithm's curve", in: bytes)
         try self.init(sec1: bytes, in: key.key, curve: curve)
@@ -241,7 +214,7 @@ struct ECKeyReader {
         }
     }
 
-    /// Reads an ECPrivateKey ([RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3)).
+    /// [RFC 5915 §3](https://www.rfc-editor.org/rfc/rfc5915#section-3).
     init(sec1 bytes: RawSpan) throws(CryptoError) {
         try self.init(sec1: bytes, in: bytes.byteOffsets, curve: nil)
     }
@@ -264,8 +237,7 @@ struct ECKeyReader {
         try reader.finish("EC private key")
     }
 
-    /// Reads the optional curve of an ECPrivateKey, which must match the outer curve; at least one
-    /// must be present.
+    /// The curve is optional, but one of both must be present, and two must match.
     private static func curve(
         namedIn reader: inout DERReader,
         of bytes: RawSpan,
@@ -285,7 +257,6 @@ struct ECKeyReader {
         return curve
     }
 
-    /// Reads the parameters of a key, called `name`, which must be the name of a curve.
     static func namedCurve(
         _ parameters: DERReader,
         _ name: StaticString,

@@ -8,11 +8,8 @@ package struct EllipticCurve: KeyParameters {
     package let name: String
     /// The size of a coordinate and of a private scalar, in bytes.
     package let coordinateSize: Int
-    /// OpenSSL's number for the curve.
     let openSSLNumber: Int32
-    /// OpenSSL's name for the curve.
     let openSSLName: String
-    /// The curve's object identifier in keys.
     package let identifier: ObjectIdentifier
 
     /// NIST P-256, also called secp256r1 and prime256v1.
@@ -39,7 +36,6 @@ package struct EllipticCurve: KeyParameters {
         openSSLName: "secp521r1",
         identifier: ObjectIdentifier(1, 3, 132, 0, 35)
     )
-    /// SECG secp256k1.
     package static let secp256k1 = EllipticCurve(
         name: "secp256k1",
         coordinateSize: 32,
@@ -48,7 +44,6 @@ package struct EllipticCurve: KeyParameters {
         identifier: ObjectIdentifier(1, 3, 132, 0, 10)
     )
 
-    /// All four curves.
     package static let all: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
 }
 
@@ -59,7 +54,6 @@ package struct EllipticCurve: KeyParameters {
     private let pointer: OpaquePointer
     private let curve: EllipticCurve
 
-    /// Returns the arithmetic of a curve, created once per process.
     static func shared(for curve: EllipticCurve) throws(CryptoError) -> CurveGroup {
         try groups[curve]
     }
@@ -80,10 +74,9 @@ package struct EllipticCurve: KeyParameters {
     }
 
     /// Decodes a point, uncompressed or compressed, and checks that it's on the curve and not the
-    /// neutral element.
+    /// neutral element; with cofactor 1, such a point is also in the right group.
     ///
-    /// The curves have cofactor 1, so such a point is also in the right group. An invalid size or
-    /// form is `malformedKey`, another point `pointNotOnCurve`.
+    /// An invalid size or form is `malformedKey`, another point `pointNotOnCurve`.
     func point(decoding encoded: RawSpan) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         try CurvePoint.checkForm(of: encoded, on: curve)
@@ -106,8 +99,7 @@ package struct EllipticCurve: KeyParameters {
         return try unsafe encode(point)
     }
 
-    /// Returns the public point of a big-endian private scalar, which is an `invalidScalar` if it's
-    /// zero or too large.
+    /// The scalar is big-endian; it's an `invalidScalar` if it's zero or too large.
     func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         let number = try scalar.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
@@ -155,7 +147,7 @@ struct CurvePoint: Hashable {
         uncompressed = [Self.uncompressedForm] + x + y
     }
 
-    /// Checks the size and form of an encoded point, which may be compressed, without arithmetic.
+    /// The point may be compressed; the check takes no arithmetic.
     static func checkForm(of encoded: RawSpan, on curve: EllipticCurve) throws(CryptoError) {
         let size = curve.coordinateSize
         let form = encoded.isEmpty ? 0 : encoded[0]

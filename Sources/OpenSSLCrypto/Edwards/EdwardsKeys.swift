@@ -1,23 +1,17 @@
 /// An Edwards-curve key pair, validated on creation.
 package struct EdwardsPrivateKey: Sendable {
-    /// The curve.
     package let curve: EdwardsCurve
-    /// The public key.
     package let publicKey: EdwardsPublicKey
 
     private let signing: EVPMessageOperation
 
-    /// Generates a key pair.
     package static func generate(_ curve: EdwardsCurve) throws(CryptoError) -> EdwardsPrivateKey {
         try EdwardsPrivateKey(curve, key: EVPKey.generate(curve))
     }
 
-    /// Creates a key pair from its seed, which a JWK contains: private key bytes of exactly
-    /// ``EdwardsCurve/keySize`` ([RFC 8032
-    /// §5.1.5](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.5)).
-    ///
-    /// It throws `malformedKey` for any other size, and `keyMismatch` if the seed doesn't match the
-    /// expected public key bytes, if any.
+    /// Throws `malformedKey` for a seed of another size than ``EdwardsCurve/keySize`` ([RFC 8032
+    /// §5.1.5](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.5)), and `keyMismatch` if it
+    /// doesn't match the expected public key.
     package init(
         curve: EdwardsCurve,
         seed: SecretBytes,
@@ -33,53 +27,42 @@ package struct EdwardsPrivateKey: Sendable {
         signing = try EVPMessageOperation(.signing, with: key)
     }
 
-    /// Returns the private key bytes, ``EdwardsCurve/keySize`` of them.
     package func seed() throws(CryptoError) -> SecretBytes {
         try signing.key.privateOctets(size: curve.keySize)
     }
 
-    /// Returns the deterministic signature of a message, ``EdwardsCurve/signatureSize`` bytes.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try signing.sign(message)
     }
-
 }
 
 /// The public key of an Edwards-curve key pair, validated on creation.
 package struct EdwardsPublicKey: Sendable, Equatable {
-    /// The curve.
     package let curve: EdwardsCurve
-    /// The encoded point, ``EdwardsCurve/keySize`` bytes.
     package let octets: [UInt8]
 
     private let verification: EVPMessageOperation
 
-    /// Creates a key from its bytes, which a JWK contains: an encoded point of exactly
-    /// ``EdwardsCurve/keySize``.
-    ///
-    /// It throws `malformedKey` for any other size or a non-canonical encoding, `pointNotOnCurve`,
-    /// and `weakKey` for a point of small order, under which anyone could forge signatures.
+    /// Throws `malformedKey` for another size than ``EdwardsCurve/keySize`` or a non-canonical
+    /// encoding, `pointNotOnCurve`, and `weakKey` for a point of small order, under which anyone
+    /// could forge signatures.
     package init(curve: EdwardsCurve, octets: [UInt8]) throws(CryptoError) {
         try curve.check(publicKey: octets)
         try EdwardsPointCheck(curve).check(octets)
         try self.init(curve, checked: octets)
     }
 
-    /// Creates a key from a point that has passed the check.
     init(_ curve: EdwardsCurve, checked octets: [UInt8]) throws(CryptoError) {
         self.curve = curve
         self.octets = octets
         verification = try EVPMessageOperation(.verification, with: EVPKey.make(curve, point: octets))
     }
 
-    /// Returns whether a signature is valid for a message; `false` also if OpenSSL fails.
-    ///
-    /// Any size other than ``EdwardsCurve/signatureSize`` is invalid.
+    /// Returns `false` also if OpenSSL fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         signature.byteCount == curve.signatureSize && verification.verify(signature, of: message)
     }
 
-    /// Compares the curves and points of two keys.
     package static func == (left: Self, right: Self) -> Bool {
         left.curve == right.curve && left.octets == right.octets
     }
@@ -93,28 +76,22 @@ package struct EdwardsCurve: RawKeyCurve {
     package let name: String
     /// The size of a public key and of a seed, in bytes.
     package let keySize: Int
-    /// The size of a signature, in bytes.
     package let signatureSize: Int
-    /// The curve's object identifier in keys.
     package let identifier: ObjectIdentifier
 
-    /// Returns the hash of bytes with the hash function of the curve's signature scheme.
-    ///
-    /// This is SHA-512 for Ed25519 ([RFC 8032
-    /// §5.1](https://www.rfc-editor.org/rfc/rfc8032#section-5.1)) and SHAKE256 with 114 bytes for
-    /// Ed448 ([§5.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.2)).
+    /// Uses the hash function of the signature scheme: SHA-512 for Ed25519 ([RFC 8032
+    /// §5.1](https://www.rfc-editor.org/rfc/rfc8032#section-5.1)), SHAKE256 with 114 bytes for
+    /// Ed448 (§5.2).
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try self == .ed25519 ? HashFunction.sha512.hash(bytes) : ExtendableOutputFunction.shake256(bytes, count: 114)
     }
 
-    /// Edwards25519, with SHA-512.
     package static let ed25519 = EdwardsCurve(
         name: "Ed25519",
         keySize: 32,
         signatureSize: 64,
         identifier: ObjectIdentifier(1, 3, 101, 112)
     )
-    /// Edwards448, with SHAKE256 and an empty context.
     package static let ed448 = EdwardsCurve(
         name: "Ed448",
         keySize: 57,
@@ -122,7 +99,6 @@ package struct EdwardsCurve: RawKeyCurve {
         identifier: ObjectIdentifier(1, 3, 101, 113)
     )
 
-    /// Both curves.
     package static let all: [EdwardsCurve] = [.ed25519, .ed448]
 }
 
@@ -145,10 +121,8 @@ struct EdwardsPointCheck {
         prime = try Self.prime(of: curve).withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
     }
 
-    /// Checks an encoded point of the curve's size
-    /// ([RFC 8032 §5.1.2 and §5.2.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.2)).
-    ///
-    /// A non-canonical encoding is `malformedKey`, and a point of small order `weakKey`.
+    /// A non-canonical encoding is `malformedKey`, and a point of small order `weakKey` ([RFC 8032
+    /// §5.1.2 and §5.2.2](https://www.rfc-editor.org/rfc/rfc8032#section-5.1.2)).
     func check(_ encoded: [UInt8]) throws(CryptoError) {
         var bigEndian = Array(encoded.reversed())
         // The first bit is the sign of x. On Edwards448 it has a separate byte.
@@ -173,7 +147,6 @@ struct EdwardsPointCheck {
         }
     }
 
-    /// Returns whether `y` belongs to a point whose order divides the cofactor.
     private func isOfSmallOrder(_ y: BigNumber) throws(CryptoError) -> Bool {
         // 1 has order 1, -1 order 2 and 0 order 4. Edwards25519 also has points of order 8:
         // doubling them gives y = 0, which is equivalent to d·y⁴ + 2·y² = 1.

@@ -14,7 +14,6 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(pointer)
     }
 
-    /// Generates a key pair of one of OpenSSL's types, with the parameters that a closure sets;
     /// `name` is for error messages.
     static func generate(
         _ type: String,
@@ -27,7 +26,7 @@ internal import COpenSSL
         return try key.orThrow(failed: "EVP_PKEY_generate", "Can't generate \(name)")
     }
 
-    /// Creates a key from parameters, or returns `nil` if OpenSSL rejects them.
+    /// Returns `nil` if OpenSSL rejects the parameters.
     static func make(
         _ type: String,
         _ selection: Int32,
@@ -48,14 +47,13 @@ internal import COpenSSL
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe body(pointer)
     }
 
-    /// Creates a key with the same parameters, for a public key to be set.
+    /// Copies the key for a public key to be set.
     func parameters() throws(CryptoError) -> EVPKey {
         guard let new = unsafe EVP_PKEY_new() else { throw CryptoError(failed: "EVP_PKEY_new", "No memory") }
         let key = unsafe EVPKey(takingOwnershipOf: new)
@@ -65,10 +63,8 @@ internal import COpenSSL
         return key
     }
 
-    /// The maximum size of a signature by the key, in bytes.
     var maximumSignatureSize: Int { unsafe Int(EVP_PKEY_get_size(pointer)) }
 
-    /// Creates OpenSSL's representation of a key pair.
     static func make(_ key: PrivateKey) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.clearErrors()
         let decoded = unsafe try key.pkcs8DER().withBytes { der in
@@ -78,7 +74,6 @@ internal import COpenSSL
             .orThrow(failed: "d2i_AutoPrivateKey", "OpenSSL rejected the \(key.kind) key")
     }
 
-    /// Creates OpenSSL's representation of a public key.
     static func make(_ key: PublicKey) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.clearErrors()
         let decoded = unsafe key.spkiDER().withBytes { der in unsafe der.decoded { unsafe d2i_PUBKEY(nil, $0, $1) } }
@@ -86,12 +81,10 @@ internal import COpenSSL
             .orThrow(failed: "d2i_PUBKEY", "OpenSSL rejected the \(key.kind) key")
     }
 
-    /// Generates a key pair.
     static func generate(_ curve: some RawKeyCurve) throws(CryptoError) -> EVPKey {
         try unsafe generate(curve.name, "a \(curve.name) key")
     }
 
-    /// Creates a key pair from its private key bytes, which must have the curve's size.
     static func make(_ curve: some RawKeyCurve, seed: SecretBytes) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepareAndClearErrors()
         let key = unsafe seed.withOctets { seed in
@@ -101,7 +94,6 @@ internal import COpenSSL
             .orThrow(failed: "EVP_PKEY_new_raw_private_key_ex", "OpenSSL rejected the \(curve.name) key")
     }
 
-    /// Creates an ML-DSA key pair from its seed, which must have the right size.
     static func make(
         _ parameters: MLDSAParameters,
         generatingFrom seed: SecretBytes
@@ -115,7 +107,7 @@ internal import COpenSSL
         return try key.orThrow(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the \(parameters.name) seed")
     }
 
-    /// Creates a public key from its bytes, which the caller must check: OpenSSL doesn't.
+    /// The caller must check the bytes: OpenSSL doesn't.
     static func make(_ curve: some RawKeyCurve, point: [UInt8]) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepareAndClearErrors()
         guard let key = unsafe EVP_PKEY_new_raw_public_key_ex(nil, curve.name, nil, point, point.count) else {
@@ -124,7 +116,6 @@ internal import COpenSSL
         return unsafe EVPKey(takingOwnershipOf: key)
     }
 
-    /// Returns the public key bytes.
     func publicOctets(on curve: some RawKeyCurve) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let octets = unsafe [UInt8](maximumSize: curve.keySize) { buffer, size in
@@ -133,7 +124,6 @@ internal import COpenSSL
         return try octets.orThrow(failed: "EVP_PKEY_get_raw_public_key", "Can't export the public key")
     }
 
-    /// Returns the private key bytes.
     func privateOctets(size expectedSize: Int) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.clearErrors()
         let seed = unsafe SecretBytes(maximumSize: expectedSize) { buffer, size in
@@ -142,16 +132,15 @@ internal import COpenSSL
         return try seed.orThrow(failed: "EVP_PKEY_get_raw_private_key", "Can't export the private key")
     }
 
-    /// Generates a key pair.
     static func generate(_ curve: EllipticCurve) throws(CryptoError) -> EVPKey {
         try unsafe generate("EC", "a \(curve.name) key") { context in
             unsafe EVP_PKEY_CTX_set_group_name(context, curve.openSSLName) == 1
         }
     }
 
-    /// Creates a public key from a point, and checks that the point is on the curve.
-    ///
     /// A copy of a key without a point takes a quarter of the time that `EVP_PKEY_fromdata` does.
+    ///
+    /// It checks that the point is on the curve.
     static func make(_ curve: EllipticCurve, point: CurvePoint) throws(CryptoError) -> EVPKey {
         let blank = try parameters[curve]
         OpenSSLLibrary.clearErrors()
@@ -178,9 +167,7 @@ internal import COpenSSL
             .orThrow(failed: "EVP_PKEY_fromdata", "OpenSSL rejected the parameters of \(curve.name)")
     }
 
-    /// Creates a key pair from parts that the caller must check for consistency: OpenSSL doesn't.
-    ///
-    /// The scalar is big-endian.
+    /// The caller must check the parts for consistency: OpenSSL doesn't.
     static func make(
         _ curve: EllipticCurve,
         point: CurvePoint,
@@ -210,9 +197,8 @@ internal import COpenSSL
         }
     }
 
-    /// Returns the public point.
-    ///
-    /// OpenSSL before 3.0.8 compresses `OSSL_PKEY_PARAM_PUB_KEY`, but never this parameter.
+    /// OpenSSL before 3.0.8 compresses `OSSL_PKEY_PARAM_PUB_KEY`, but never the parameter used
+    /// here.
     func point(on curve: EllipticCurve) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
         let maximumSize = 1 + 2 * curve.coordinateSize
@@ -228,7 +214,7 @@ internal import COpenSSL
         return CurvePoint(uncompressed: octets)
     }
 
-    /// Returns the private scalar, big-endian and padded to the curve's coordinate size.
+    /// Big-endian and padded to the curve's coordinate size.
     func scalar(on curve: EllipticCurve) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.clearErrors()
         var number: OpaquePointer?
@@ -243,38 +229,21 @@ internal import COpenSSL
         }
         return try scalar.orThrow(failed: "BN_bn2binpad", "Can't export the private scalar")
     }
-}
 
-extension SecretBytes {
-    /// Returns the bytes in reverse order.
-    fileprivate func reversed() -> SecretBytes {
-        withBytes { bytes in
-            SecretBytes(capacity: bytes.byteCount) { output in
-                for offset in bytes.byteOffsets.reversed() {
-                    output.append(bytes[offset])
-                }
-            }
-        }
-    }
-}
-
-extension EVPKey {
-    /// A number of an RSA key, named as in
-    /// [RFC 7518 §6.3](https://www.rfc-editor.org/rfc/rfc7518#section-6.3).
+    /// Named as in [RFC 7518 §6.3](https://www.rfc-editor.org/rfc/rfc7518#section-6.3).
     enum RSANumber: Int32 {
         // In the order of RFC 8017 §A.1.2.
         case n, e, d, p, q, dp, dq, qi
     }
 
-    /// Generates an RSA key pair with the public exponent 65537.
     static func generateRSA(bitCount: Int) throws(CryptoError) -> EVPKey {
         try unsafe generate("RSA", "an RSA key of \(bitCount) bits") { context in
             unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bitCount)) == 1
         }
     }
 
-    /// Creates a key pair, or a public key without private numbers, from numbers that the caller
-    /// must check: OpenSSL doesn't.
+    /// Makes a public key without private numbers; the caller must check the numbers: OpenSSL
+    /// doesn't.
     static func make(_ numbers: RSAPublicNumbers, _ privateNumbers: RSAPrivateNumbers?) throws(CryptoError) -> EVPKey {
         OpenSSLLibrary.prepareAndClearErrors()
         let builder = unsafe OSSL_PARAM_BLD_new()
@@ -304,7 +273,6 @@ extension EVPKey {
         return key
     }
 
-    /// Returns a number of an RSA key.
     func rsaNumber(_ name: RSANumber) throws(CryptoError) -> BigNumber {
         OpenSSLLibrary.clearErrors()
         let number = try BigNumber()
@@ -321,28 +289,24 @@ extension EVPKey {
 
 /// The parameters of a kind of key: a curve or a parameter set.
 package protocol KeyParameters: Hashable, Sendable {
-    /// All values.
     static var all: [Self] { get }
     /// The name in a JWK's `crv` or `alg` member.
     var name: String { get }
-    /// The object identifier in keys.
     var identifier: ObjectIdentifier { get }
 }
 
 extension KeyParameters {
-    /// Finds a value by its JWK name, which is case-sensitive.
+    /// The name is case-sensitive.
     package init?(name: String) {
         guard let value = Self.all.first(where: { $0.name == name }) else { return nil }
         self = value
     }
 
-    /// Finds a value by its object identifier in keys.
     init?(identifier: ObjectIdentifier) {
         guard let value = Self.all.first(where: { $0.identifier == identifier }) else { return nil }
         self = value
     }
 
-    /// The error for a private key whose public key isn't the expected one.
     var mismatch: CryptoError {
         CryptoError(.keyMismatch, "The private and public parts of the \(name) key don't match")
     }
@@ -351,12 +315,11 @@ extension KeyParameters {
 /// The parameters of keys that are strings of bytes of one size
 /// ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)); the name is also OpenSSL's.
 protocol RawKeyCurve: KeyParameters {
-    /// The size of a public key in bytes, and of a curve's private key.
+    /// In bytes; also the size of a curve's private key.
     var keySize: Int { get }
 }
 
 extension RawKeyCurve {
-    /// Checks the size of a public key; another size is `malformedKey`.
     func check(publicKey octets: [UInt8]) throws(CryptoError) {
         guard octets.count == keySize else {
             throw CryptoError(
@@ -366,8 +329,6 @@ extension RawKeyCurve {
         }
     }
 
-    /// Creates a curve's key pair from its private key bytes, which must have the curve's size.
-    ///
     /// Not for ML-DSA, whose seeds have another size than its public keys.
     func keyPair(_ seed: SecretBytes) throws(CryptoError) -> EVPKey {
         guard seed.count == keySize else {
@@ -377,5 +338,17 @@ extension RawKeyCurve {
             )
         }
         return try EVPKey.make(self, seed: seed)
+    }
+}
+
+extension SecretBytes {
+    fileprivate func reversed() -> SecretBytes {
+        withBytes { bytes in
+            SecretBytes(capacity: bytes.byteCount) { output in
+                for offset in bytes.byteOffsets.reversed() {
+                    output.append(bytes[offset])
+                }
+            }
+        }
     }
 }

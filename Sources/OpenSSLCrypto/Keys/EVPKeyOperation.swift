@@ -11,7 +11,6 @@ internal import COpenSSL
         case signing, verification, encryption, decryption, agreement
     }
 
-    /// The scheme and its fixed parameters.
     enum Scheme {
         case ecdsa, keyAgreement
         case rsa(RSASignaturePadding, HashFunction)
@@ -35,25 +34,39 @@ internal import COpenSSL
         unsafe EVP_PKEY_CTX_free(template)
     }
 
-    /// Signs a hash.
     func sign(_ hash: RawSpan) throws(CryptoError) -> [UInt8] {
-        OpenSSLLibrary.clearErrors()
-        let context = try unsafe readyContext()
-        let signature = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
-            unsafe hash.withOctets { unsafe EVP_PKEY_sign(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
-        }
-        guard let signature else {
-            unsafe EVP_PKEY_CTX_free(context)
-            throw CryptoError(failed: "EVP_PKEY_sign", "Signing failed")
-        }
-        unsafe pool.give(context)
-        return signature
+        try unsafe result("EVP_PKEY_sign", "Signing failed", hash, EVP_PKEY_sign)
     }
 
-    /// Returns whether `signature` is valid for `hash`.
-    ///
-    /// OpenSSL distinguishes between a mismatch, an unreadable signature and an internal failure.
-    /// All of them return `false`.
+    func encrypt(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
+        try unsafe result("EVP_PKEY_encrypt", "Encryption failed", message, EVP_PKEY_encrypt)
+    }
+
+    private typealias Function = (
+        OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<Int>?, UnsafePointer<UInt8>?, Int
+    ) -> Int32
+
+    private func result(
+        _ name: StaticString,
+        _ failure: String,
+        _ input: RawSpan,
+        _ function: Function
+    ) throws(CryptoError) -> [UInt8] {
+        OpenSSLLibrary.clearErrors()
+        let context = try unsafe readyContext()
+        let output = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
+            unsafe input.withOctets { unsafe function(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
+        }
+        guard let output else {
+            unsafe EVP_PKEY_CTX_free(context)
+            throw CryptoError(failed: name, failure)
+        }
+        unsafe pool.give(context)
+        return output
+    }
+
+    /// OpenSSL distinguishes between a mismatch, an unreadable signature and an internal failure;
+    /// all of them return `false`.
     func verify(_ signature: RawSpan, of hash: RawSpan) -> Bool {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe readyContext() else { return false }
@@ -71,24 +84,8 @@ internal import COpenSSL
         return true
     }
 
-    /// Encrypts a message with a public key.
-    func encrypt(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
-        OpenSSLLibrary.clearErrors()
-        let context = try unsafe readyContext()
-        let ciphertext = unsafe [UInt8](maximumSize: key.maximumSignatureSize) { buffer, size in
-            unsafe message.withOctets { unsafe EVP_PKEY_encrypt(context, buffer, &size, $0.baseAddress, $0.count) == 1 }
-        }
-        guard let ciphertext else {
-            unsafe EVP_PKEY_CTX_free(context)
-            throw CryptoError(failed: "EVP_PKEY_encrypt", "Encryption failed")
-        }
-        unsafe pool.give(context)
-        return ciphertext
-    }
-
-    /// Decrypts a message with a private key, or returns `nil` for any failure.
-    ///
-    /// Success and failure take the same steps, and the reason of a failure is discarded unread.
+    /// Returns `nil` for any failure; success and failure take the same steps, and the reason of a
+    /// failure is discarded unread.
     func decrypt(_ ciphertext: RawSpan) -> SecretBytes? {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe readyContext() else { return nil }
@@ -103,10 +100,7 @@ internal import COpenSSL
         return message
     }
 
-    /// Agrees on a secret of a known size with the encoded point of a public key on the key's
-    /// curve.
-    ///
-    /// It returns `nil` if the point has small order.
+    /// Returns `nil` if the encoded point of the public key has small order.
     func sharedSecret(with point: [UInt8], size: Int) throws(CryptoError) -> SecretBytes? {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
@@ -124,8 +118,6 @@ internal import COpenSSL
         return secret
     }
 
-    /// Sets the other party's public key.
-    ///
     /// A pooled context keeps the key object of its last peer, and only the point changes: a new
     /// object takes 3 µs.
     private func setPeer(_ point: [UInt8], in context: OpaquePointer) throws(CryptoError) {
@@ -146,8 +138,8 @@ internal import COpenSSL
         guard isSet else { throw CryptoError(failed: "EVP_PKEY_derive_set_peer_ex", "Can't use the public key") }
     }
 
-    /// Returns a context that's ready for the operation: a pooled one, a copy of the template (0.1
-    /// µs), or, if a provider such as a hardware module's can't copy, a new one (2 µs).
+    /// Returns a pooled context, a copy of the template (0.1 µs), or, if a provider such as a
+    /// hardware module's can't copy, a new one (2 µs).
     ///
     /// Before 3.0.17, OpenSSL reads a null pointer when a copy gets the other party's key.
     private func readyContext() throws(CryptoError) -> OpaquePointer {
@@ -195,8 +187,7 @@ internal import COpenSSL
         }
     }
 
-    /// Sets the padding and both hash functions explicitly: OpenSSL's default padding is PKCS #1
-    /// v1.5, and its default hash function SHA-1.
+    /// OpenSSL's default padding is PKCS #1 v1.5, and its default hash function SHA-1.
     private static func setOAEP(_ hash: HashFunction, in context: OpaquePointer) throws(CryptoError) {
         let digest = try MessageDigest.fetched(for: hash)
         let isSet = unsafe digest.withPointer { digest in
@@ -209,8 +200,7 @@ internal import COpenSSL
         }
     }
 
-    /// Sets padding, hash and salt length explicitly, because OpenSSL's defaults are too lax:
-    /// verifying PSS accepts any salt length.
+    /// OpenSSL's defaults are too lax: verifying PSS accepts any salt length.
     private static func setRSA(
         _ padding: RSASignaturePadding,
         _ hash: HashFunction,
@@ -260,7 +250,6 @@ internal import COpenSSL
         unsafe EVP_MD_CTX_free(template)
     }
 
-    /// Signs a message.
     func sign(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe makeCopy()
@@ -271,7 +260,6 @@ internal import COpenSSL
         return try signature.orThrow(failed: "EVP_DigestSign", "Signing failed")
     }
 
-    /// Returns whether `signature` is valid for `message`.
     func verify(_ signature: RawSpan, of message: RawSpan) -> Bool {
         OpenSSLLibrary.clearErrors()
         guard let context = try? unsafe makeCopy() else { return false }
@@ -291,8 +279,7 @@ internal import COpenSSL
         return status == 1
     }
 
-    /// Returns a context for one use: a copy of the template, or a new one if a provider can't
-    /// copy.
+    /// Returns a copy of the template, or a new context if a provider can't copy.
     ///
     /// The template itself isn't reusable: since OpenSSL 3.4, the first signature finishes a
     /// context.

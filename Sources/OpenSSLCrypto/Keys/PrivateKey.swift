@@ -2,18 +2,12 @@ internal import COpenSSL
 
 /// A key pair of any supported kind; validated on creation.
 package enum PrivateKey: Sendable {
-    /// An RSA key pair.
     case rsa(RSAPrivateKey)
-    /// A key pair on a NIST curve or secp256k1, for ECDSA and ECDH.
     case ellipticCurve(ECPrivateKey)
-    /// An EdDSA key pair.
     case edwards(EdwardsPrivateKey)
-    /// A key pair for key agreement with X25519 or X448.
     case montgomery(MontgomeryPrivateKey)
-    /// An ML-DSA key pair.
     case mldsa(MLDSAPrivateKey)
 
-    /// The public key.
     package var publicKey: PublicKey {
         switch self {
         case .rsa(let key): .rsa(key.publicKey)
@@ -27,8 +21,7 @@ package enum PrivateKey: Sendable {
     /// The kind of key, for display: `RSA` or the name of the curve.
     package var kind: String { publicKey.kind }
 
-    /// Generates a key pair for key agreement on the curve of a public key; a kind without key
-    /// agreement is a `wrongKeyType`.
+    /// A kind without key agreement is a `wrongKeyType`.
     package static func ephemeral(for peer: PublicKey) throws(CryptoError) -> PrivateKey {
         switch peer {
         case .ellipticCurve(let key): .ellipticCurve(try .generate(key.curve))
@@ -37,7 +30,6 @@ package enum PrivateKey: Sendable {
         }
     }
 
-    /// Computes the secret that two key pairs share (Diffie-Hellman), as ``SecretAgreement`` does.
     package func sharedSecret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
         try SecretAgreement(self).secret(with: peer)
     }
@@ -49,8 +41,7 @@ package struct SecretAgreement: Sendable {
     private let size: Int
     private let operation: EVPKeyOperation
 
-    /// Prepares a key, which must be on an elliptic curve for key agreement; any other one is a
-    /// `wrongKeyType`.
+    /// A kind without key agreement is a `wrongKeyType`.
     package init(_ key: PrivateKey) throws(CryptoError) {
         switch key {
         case .ellipticCurve(let key):
@@ -64,12 +55,11 @@ package struct SecretAgreement: Sendable {
         }
     }
 
-    /// Returns the secret that the key shares with another one on its curve: the x-coordinate of
-    /// the shared point with all leading zeros.
+    /// Returns the x-coordinate of the shared point with all leading zeros, or `nil` if it would be
+    /// zero because the public key has a small order ([RFC 7748
+    /// §6.1](https://www.rfc-editor.org/rfc/rfc7748#section-6.1)).
     ///
-    /// It returns `nil` if the secret would be zero because the public key has a small order ([RFC
-    /// 7748 §6.1](https://www.rfc-editor.org/rfc/rfc7748#section-6.1)), and throws `wrongKeyType`
-    /// for a key on another curve.
+    /// It throws `wrongKeyType` for a key on another curve.
     package func secret(with peer: PublicKey) throws(CryptoError) -> SecretBytes? {
         switch peer {
         case .ellipticCurve(let key) where key.curve.name == curve:
@@ -117,10 +107,8 @@ extension PrivateKey {
         try self.init(decrypted: der, in: format, "The private key in line \(block.line)")
     }
 
-    /// Reads a key pair from DER, like ``init(pem:password:)``: a PKCS#8 key, encrypted or not, a
-    /// PKCS#1 RSAPrivateKey or a SEC 1 ECPrivateKey, at most 64 KiB.
-    ///
-    /// The caller must clear it.
+    /// Reads PKCS#8, encrypted or not, PKCS#1 or SEC 1, at most 64 KiB, like
+    /// ``init(pem:password:)``; the caller must clear the bytes.
     package init(der: RawSpan, password: SecretBytes? = nil) throws(CryptoError) {
         let format = try KeyFormat(detectedIn: der)
         guard case .encryptedPKCS8 = format else {
@@ -131,7 +119,6 @@ extension PrivateKey {
         try self.init(decrypted: contents, in: .pkcs8, "The private key")
     }
 
-    /// Reads a key pair from DER, like the initializer with a `RawSpan`.
     package init(der: [UInt8], password: SecretBytes? = nil) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes, password: password) }
     }
@@ -199,17 +186,15 @@ extension PrivateKey {
         }
     }
 
-    /// Returns an unencrypted `PRIVATE KEY` block, a plain `String` that can't be cleared from
-    /// memory.
+    /// Returns a plain `String` that can't be cleared from memory.
     package func pkcs8PEM() throws(CryptoError) -> String {
         try pkcs8DER().withBytes { PEMWriter.text("PRIVATE KEY", $0) }
     }
 
-    /// Returns the EncryptedPrivateKeyInfo, encrypted with PBES2 (PBKDF2 with HMAC-SHA-256, and
-    /// AES-256-CBC) and a password of 1 to 1024 bytes.
+    /// Encrypts with PBES2 (PBKDF2 with HMAC-SHA-256, and AES-256-CBC).
     ///
-    /// The number of PBKDF2 iterations, 600,000 to 2,000,000, determines the cost of guessing the
-    /// password. Arguments out of range are an `invalidArgument`.
+    /// A password of other than 1 to 1024 bytes, and iterations other than 600,000 to 2,000,000,
+    /// are an `invalidArgument`.
     package func encryptedPKCS8DER(
         password: SecretBytes,
         iterations: Int = PrivateKeyEncryption.minimumIterations
@@ -217,8 +202,6 @@ extension PrivateKey {
         try PrivateKeyEncryption.encrypt(pkcs8DER(), password: password, iterations: iterations)
     }
 
-    /// Encodes the key pair as PEM with the label `ENCRYPTED PRIVATE KEY`, like
-    /// ``encryptedPKCS8DER(password:iterations:)``.
     package func encryptedPKCS8PEM(
         password: SecretBytes,
         iterations: Int = PrivateKeyEncryption.minimumIterations
@@ -227,8 +210,7 @@ extension PrivateKey {
             .withBytes { PEMWriter.text("ENCRYPTED PRIVATE KEY", $0) }
     }
 
-    /// Returns the key pair in its legacy format without encryption: PKCS#1 for RSA, SEC 1 for
-    /// elliptic curves, or `nil` for other keys, which don't have one.
+    /// PKCS#1 for RSA, SEC 1 for elliptic curves, without encryption; `nil` for other keys.
     package func traditionalDER() throws(CryptoError) -> SecretBytes? {
         switch self {
         case .rsa(let key): try RSAKeyCoding.encoding(key)
@@ -237,8 +219,7 @@ extension PrivateKey {
         }
     }
 
-    /// Returns an unencrypted `RSA PRIVATE KEY` or `EC PRIVATE KEY` block, a plain `String` that
-    /// can't be cleared from memory, or `nil` for other keys.
+    /// Returns a plain `String` that can't be cleared from memory, or `nil` for other keys.
     package func traditionalPEM() throws(CryptoError) -> String? {
         let label: StaticString = if case .rsa = self { "RSA PRIVATE KEY" } else { "EC PRIVATE KEY" }
         return try traditionalDER()?.withBytes { PEMWriter.text(label, $0) }
@@ -252,9 +233,8 @@ struct PrivateKeyInfo {
     let algorithm: ObjectIdentifier
     /// A reader for the elements after the algorithm's identifier.
     let parameters: DERReader
-    /// The range of the private key.
     let key: Range<Int>
-    /// The range of the public key, which only version 2 of the format (number 1) may contain.
+    /// Only version 2 of the format (number 1) may contain it.
     let publicKey: Range<Int>?
 
     init(_ bytes: RawSpan) throws(CryptoError) {
@@ -277,7 +257,6 @@ struct PrivateKeyInfo {
         try reader.finish("PKCS#8 key")
     }
 
-    /// Returns a PrivateKeyInfo; `algorithm` is the contents of the algorithm's SEQUENCE.
     static func encoding(algorithm: [UInt8], key: SecretBytes) -> SecretBytes {
         let contents =
             3 + DERWriter.size(ofElementWith: algorithm.count) + DERWriter.size(ofElementWith: key.count)

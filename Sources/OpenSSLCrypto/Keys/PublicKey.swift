@@ -1,14 +1,9 @@
 /// A public key of any supported kind; validated on creation.
 package enum PublicKey: Sendable, Equatable {
-    /// An RSA key.
     case rsa(RSAPublicKey)
-    /// A key on a NIST curve or secp256k1, for ECDSA and ECDH.
     case ellipticCurve(ECPublicKey)
-    /// An EdDSA key.
     case edwards(EdwardsPublicKey)
-    /// A key for key agreement with X25519 or X448.
     case montgomery(MontgomeryPublicKey)
-    /// An ML-DSA key.
     case mldsa(MLDSAPublicKey)
 
     /// The kind of key, for display: `RSA`, or the name of the curve or parameter set.
@@ -43,13 +38,11 @@ package enum PublicKey: Sendable, Equatable {
         self = try block.contents.withBytes { bytes throws(CryptoError) in try PublicKey(bytes, in: format) }
     }
 
-    /// Reads a key from DER, like ``init(pem:)``: a SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or
-    /// an X.509 certificate, at most 64 KiB.
+    /// Reads a SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or an X.509 certificate, at most 64 KiB.
     package init(der: RawSpan) throws(CryptoError) {
         try self.init(der, in: KeyFormat(detectedIn: der))
     }
 
-    /// Reads a key from DER, like the initializer with a `RawSpan`.
     package init(der: [UInt8]) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in try PublicKey(der: bytes) }
     }
@@ -67,19 +60,16 @@ package enum PublicKey: Sendable, Equatable {
         return SubjectPublicKeyInfo.encoding(algorithm: algorithm, key: octets)
     }
 
-    /// Returns a PEM block with the label `PUBLIC KEY`.
     package func spkiPEM() -> String {
         spkiDER().withBytes { PEMWriter.text("PUBLIC KEY", $0) }
     }
 
-    /// Returns an RSA key in its legacy format, a PKCS#1 RSAPublicKey, or `nil` for other keys,
-    /// which don't have one.
+    /// PKCS#1 for RSA; other keys don't have a legacy format.
     package func traditionalDER() -> [UInt8]? {
         guard case .rsa(let key) = self else { return nil }
         return RSAKeyCoding.encoding(key)
     }
 
-    /// Returns an RSA key as a PEM block with the label `RSA PUBLIC KEY`, or `nil` for other keys.
     package func traditionalPEM() -> String? {
         traditionalDER()?.withBytes { PEMWriter.text("RSA PUBLIC KEY", $0) }
     }
@@ -92,7 +82,6 @@ package enum PublicKey: Sendable, Equatable {
         )
     }
 
-    /// Reads a SubjectPublicKeyInfo.
     init(spki bytes: RawSpan) throws(CryptoError) {
         let key = try SubjectPublicKeyInfo(bytes)
         if key.algorithm == .rsaKey {
@@ -132,7 +121,6 @@ struct SubjectPublicKeyInfo {
     let algorithm: ObjectIdentifier
     /// A reader for the elements after the algorithm's identifier.
     let parameters: DERReader
-    /// The range of the public key.
     let key: Range<Int>
 
     init(_ bytes: RawSpan) throws(CryptoError) {
@@ -142,7 +130,6 @@ struct SubjectPublicKeyInfo {
         try reader.finish("public key")
     }
 
-    /// Reads an AlgorithmIdentifier.
     static func algorithm(
         _ reader: inout DERReader,
         in bytes: RawSpan
@@ -153,7 +140,6 @@ struct SubjectPublicKeyInfo {
         return (identifier, parameters)
     }
 
-    /// Returns a SubjectPublicKeyInfo; `algorithm` is the contents of the algorithm's SEQUENCE.
     static func encoding(algorithm: [UInt8], key: [UInt8]) -> [UInt8] {
         let contents =
             DERWriter.size(ofElementWith: algorithm.count) + DERWriter.size(ofElementWith: 1 + key.count)
@@ -166,12 +152,10 @@ struct SubjectPublicKeyInfo {
 
     /// Checks that OpenSSL can decode the key of a certificate at little cost.
     ///
-    /// OpenSSL decodes a certificate's key together with the certificate. For explicit curve
-    /// parameters, that takes a square root modulo a number of the sender's choice. The check
-    /// accepts the kinds of keys that ``PublicKey`` supports and RSA-PSS keys, but no others, and
-    /// only limits the sizes of RSA numbers: a certificate with a short key can be read.
-    ///
-    /// It throws `wrongKeyType`, `unsupportedCurve`, `keyTooLarge` or `malformedKey`.
+    /// OpenSSL decodes it together with the certificate, and explicit curve parameters take a
+    /// square root modulo a number of the sender's choice. Besides the keys that ``PublicKey``
+    /// supports, RSA-PSS keys and short RSA keys are accepted. It throws `wrongKeyType`,
+    /// `unsupportedCurve`, `keyTooLarge` or `malformedKey`.
     func checkCostOfDecoding(in bytes: RawSpan) throws(CryptoError) {
         if algorithm == .rsaKey || algorithm == .rsaPSSKey {
             var numbers = try DERReader.sequence("RSA public key", in: bytes, key)
@@ -193,8 +177,7 @@ struct SubjectPublicKeyInfo {
 /// The ASN.1 encodings of Ed25519, Ed448, X25519 and X448 keys
 /// ([RFC 8410](https://www.rfc-editor.org/rfc/rfc8410)).
 enum RawKeyCoding {
-    /// Returns the private key bytes of a PrivateKeyInfo
-    /// ([RFC 8410 §7](https://www.rfc-editor.org/rfc/rfc8410#section-7)).
+    /// [RFC 8410 §7](https://www.rfc-editor.org/rfc/rfc8410#section-7).
     static func seed(_ key: PrivateKeyInfo, in bytes: RawSpan) throws(CryptoError) -> SecretBytes {
         try key.parameters.finish("key's algorithm")
         var reader = DERReader(key.key, code: .malformedKey)
@@ -203,14 +186,12 @@ enum RawKeyCoding {
         return SecretBytes(copying: bytes.extracting(seed))
     }
 
-    /// Returns the public key bytes of a SubjectPublicKeyInfo
-    /// ([RFC 8410 §4](https://www.rfc-editor.org/rfc/rfc8410#section-4)).
+    /// [RFC 8410 §4](https://www.rfc-editor.org/rfc/rfc8410#section-4).
     static func octets(_ key: SubjectPublicKeyInfo, in bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         try key.parameters.finish("key's algorithm")
         return key.key.map { bytes[$0] }
     }
 
-    /// Encodes a PrivateKeyInfo with the private key bytes in an element.
     static func encoding(
         _ seed: SecretBytes,
         tag: UInt8 = Tag.octetString,

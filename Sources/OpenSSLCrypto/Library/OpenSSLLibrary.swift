@@ -1,6 +1,5 @@
 internal import COpenSSL
 
-/// The OpenSSL library that this process uses.
 package enum OpenSSLLibrary {
     private static let prepared: Void = {
         // Disables the exit handler, which frees OpenSSL's tables while other threads may still use
@@ -18,7 +17,6 @@ package enum OpenSSLLibrary {
         prepared
     }
 
-    /// Initializes OpenSSL once, and discards errors of earlier calls on this thread.
     static func prepareAndClearErrors() {
         prepare()
         clearErrors()
@@ -47,10 +45,7 @@ package enum OpenSSLLibrary {
     }
 }
 
-// The forms in which OpenSSL's functions take and return bytes.
-
 extension RawSpan {
-    /// Calls a closure with the bytes; the pointer is valid only during the call.
     @inline(__always)
     func withOctets<Result, Failure: Error>(
         _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
@@ -60,8 +55,8 @@ extension RawSpan {
         }
     }
 
-    /// Decodes an object, which the caller owns, with one of OpenSSL's `d2i` functions; also
-    /// returns the number of bytes after it.
+    /// Decodes an object, which the caller owns, with one of OpenSSL's `d2i` functions; `rest` is
+    /// the number of bytes after it.
     func decoded(
         by decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
     ) -> (object: OpaquePointer?, rest: Int) {
@@ -76,12 +71,26 @@ extension RawSpan {
 
 /// Bytes that an OpenSSL function can write.
 protocol OpenSSLOutput {
-    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool)
+    init<Failure: Error>(
+        capacity: Int,
+        initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void
+    ) throws(Failure)
 }
 
+extension [UInt8]: OpenSSLOutput {}
+
 extension OpenSSLOutput {
-    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes, or returns `nil` if
-    /// the function fails.
+    /// Returns `nil` if the OpenSSL function fails.
+    ///
+    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
+    @inline(__always)
+    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
+        var isWritten = false
+        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
+        if !isWritten { return nil }
+    }
+
+    /// Creates the DER encoding that one of OpenSSL's `i2d` functions writes.
     init?(encodedBy encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) {
         let maximumSize = Int(encode(nil))
         guard maximumSize > 0 else { return nil }
@@ -94,14 +103,13 @@ extension OpenSSLOutput {
 }
 
 extension SecretBytes: OpenSSLOutput {
-    /// Calls a closure with the bytes; the pointer is valid only during the call.
     func withOctets<Result, Failure: Error>(
         _ body: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try withBytes { bytes throws(Failure) in try unsafe bytes.withOctets(body) }
     }
 
-    /// Calls a closure with the bytes as a password without a terminating zero.
+    /// Without a terminating zero.
     func withPassword<Result>(_ body: (UnsafePointer<CChar>?, Int32) -> Result) -> Result {
         withBytes { bytes in
             unsafe bytes.withUnsafeBytes { bytes in
@@ -109,31 +117,9 @@ extension SecretBytes: OpenSSLOutput {
             }
         }
     }
-
-    /// Creates a secret that an OpenSSL function writes, or returns `nil` if the function fails.
-    ///
-    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
-    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
-        var isWritten = false
-        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
-        if !isWritten { return nil }
-    }
-}
-
-extension [UInt8]: OpenSSLOutput {
-    /// Creates bytes that an OpenSSL function writes, or returns `nil` if the function fails.
-    ///
-    /// The closure calls the function with a buffer, sets the size and returns `true` for success.
-    @inline(__always)
-    init?(maximumSize: Int, writtenBy write: (UnsafeMutablePointer<UInt8>?, inout Int) -> Bool) {
-        var isWritten = false
-        self.init(capacity: maximumSize) { output in isWritten = unsafe output.append(writtenBy: write) }
-        if !isWritten { return nil }
-    }
 }
 
 extension Optional {
-    /// Returns the value, or throws the error of the OpenSSL function that failed to make it.
     @inline(__always)
     func orThrow(
         _ code: CryptoError.Code = .openSSL,
@@ -168,7 +154,6 @@ struct FetchedValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         )
     }
 
-    /// Returns the object for a key, or throws the error of its creation.
     subscript(key: Key) -> Value {
         get throws(CryptoError) {
             guard let result = results[key] else { throw CryptoError(.openSSL, "No object exists for \(key)") }

@@ -7,14 +7,12 @@ internal import COpenSSL
 package struct HMAC: Sendable {
     private let hash: HashFunction
     private let context: MACContext
-    /// The size of the key, as ``keySize(of:)`` counts it.
     package let keySize: Int
 
-    /// Creates an authenticator with SHA-256, SHA-384 or SHA-512, and a key of at least one byte;
-    /// the caller must check the minimum that a protocol requires.
+    /// The caller must check the minimum that a protocol requires.
     ///
-    /// An empty key, with which anyone could compute codes, is an `invalidArgument`. OpenSSL would
-    /// accept it.
+    /// A broken hash function and an empty key, which OpenSSL would accept, are an
+    /// `invalidArgument`.
     package init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "HMAC with \(hash.openSSLName) isn't supported; use SHA-256 or longer")
@@ -27,24 +25,22 @@ package struct HMAC: Sendable {
         context = try MACContext(hash, key: key)
     }
 
-    /// Returns the size of a key in bytes, without its trailing zeros if there are more than four.
+    /// Returns the size without the trailing zeros if there are more than four.
     ///
-    /// HMAC pads a key with zeros up to its block size
-    /// ([RFC 2104 §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)), so a key makes the same
-    /// codes with and without them. Up to four count, because random keys end with zeros, too.
+    /// HMAC pads a key with zeros up to its block size ([RFC 2104
+    /// §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)), so a key makes the same codes with
+    /// and without them. Up to four count, because random keys end with zeros, too.
     package static func keySize(of key: RawSpan) -> Int {
         var size = key.byteCount
         while size > 0, key[size - 1] == 0 { size -= 1 }
         return key.byteCount - size > 4 ? size : key.byteCount
     }
 
-    /// Returns the complete authentication code of a message, as long as the digest.
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try context.authenticate(message)
     }
 
-    /// Returns whether a code is valid for a message, in constant time; `false` also for a
-    /// truncated code, or if OpenSSL fails.
+    /// Compares in constant time; `false` also for a truncated code, or if OpenSSL fails.
     package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
         guard code.byteCount == hash.digestSize, let expected = try? context.authenticate(message) else { return false }
         return expected.withBytes { ConstantTime.areEqual(code, $0) }
@@ -61,8 +57,7 @@ package struct HMAC: Sendable {
     private let hash: HashFunction
     private let key: SecretBytes
     private let pool = unsafe ContextPool { unsafe EVP_MAC_CTX_free($0) }
-    /// A Boolean value that indicates whether a context can be reset; early releases of OpenSSL 3.0
-    /// lost the key.
+    /// Early releases of OpenSSL 3.0 lose the key when a context is reset.
     private let canSetBack: Bool
 
     init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
@@ -76,7 +71,6 @@ package struct HMAC: Sendable {
         unsafe EVP_MAC_CTX_free(template)
     }
 
-    /// Computes the authentication code of a message.
     func authenticate(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
@@ -90,7 +84,6 @@ package struct HMAC: Sendable {
         return try code.orThrow(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)")
     }
 
-    /// Computes the code of a message in four parts, with a key that's used only once.
     static func code(
         _ hash: HashFunction,
         key: RawSpan,
@@ -124,7 +117,6 @@ package struct HMAC: Sendable {
         }
     }
 
-    /// Computes a code before and after resetting a context and compares both.
     private static func canSetBack(_ template: OpaquePointer, _ hash: HashFunction) -> Bool {
         guard let context = unsafe EVP_MAC_CTX_dup(template) else { return false }
         defer { unsafe EVP_MAC_CTX_free(context) }
@@ -139,8 +131,7 @@ package struct HMAC: Sendable {
         }
     }
 
-    /// Returns a context in the keyed state: a pooled one, a copy of the template, or a new one if
-    /// a provider can't copy.
+    /// Returns a pooled context, a copy of the template, or a new one if a provider can't copy.
     private func readyContext() throws(CryptoError) -> OpaquePointer {
         if let context = unsafe pool.take() { return unsafe context }
         if let copy = unsafe EVP_MAC_CTX_dup(template) { return unsafe copy }

@@ -1,22 +1,16 @@
 /// An X25519 or X448 key pair.
 package struct MontgomeryPrivateKey: Sendable {
-    /// The curve.
     package let curve: MontgomeryCurve
-    /// The public key.
     package let publicKey: MontgomeryPublicKey
 
     let key: EVPKey
 
-    /// Generates a key pair.
     package static func generate(_ curve: MontgomeryCurve) throws(CryptoError) -> MontgomeryPrivateKey {
         try MontgomeryPrivateKey(curve, key: EVPKey.generate(curve))
     }
 
-    /// Creates a key pair from its private bytes, which a JWK or PKCS#8 contains, exactly
-    /// ``MontgomeryCurve/keySize``.
-    ///
-    /// It throws `malformedKey` for any other size, and `keyMismatch` if they don't match the
-    /// expected public key, if any.
+    /// Throws `malformedKey` for a seed of another size than ``MontgomeryCurve/keySize``, and
+    /// `keyMismatch` if it doesn't match the expected public key.
     package init(
         curve: MontgomeryCurve,
         seed: SecretBytes,
@@ -32,7 +26,6 @@ package struct MontgomeryPrivateKey: Sendable {
         publicKey = try MontgomeryPublicKey(curve: curve, octets: key.publicOctets(on: curve))
     }
 
-    /// Returns the private key bytes, ``MontgomeryCurve/keySize`` of them.
     package func seed() throws(CryptoError) -> SecretBytes {
         try key.privateOctets(size: curve.keySize)
     }
@@ -44,13 +37,10 @@ package struct MontgomeryPrivateKey: Sendable {
 /// ([RFC 7748 §5](https://www.rfc-editor.org/rfc/rfc7748#section-5)). Points of small order, which
 /// make the shared secret zero, are rejected by the key agreement.
 package struct MontgomeryPublicKey: Sendable, Equatable {
-    /// The curve.
     package let curve: MontgomeryCurve
-    /// The bytes, as in a JWK's `x` member.
     package let octets: [UInt8]
 
-    /// Creates a key from its bytes, exactly ``MontgomeryCurve/keySize``; any other size is
-    /// `malformedKey`.
+    /// Any size other than ``MontgomeryCurve/keySize`` is `malformedKey`.
     package init(curve: MontgomeryCurve, octets: [UInt8]) throws(CryptoError) {
         try curve.check(publicKey: octets)
         self.curve = curve
@@ -66,23 +56,18 @@ package struct MontgomeryCurve: RawKeyCurve {
     package let name: String
     /// The size of a public key, of a private key and of a shared secret in bytes.
     package let keySize: Int
-    /// The object identifier in keys
-    /// ([RFC 8410 §3](https://www.rfc-editor.org/rfc/rfc8410#section-3)).
     package let identifier: ObjectIdentifier
 
-    /// Curve25519.
     package static let x25519 = MontgomeryCurve(
         name: "X25519",
         keySize: 32,
         identifier: ObjectIdentifier(1, 3, 101, 110)
     )
-    /// Curve448.
     package static let x448 = MontgomeryCurve(
         name: "X448",
         keySize: 56,
         identifier: ObjectIdentifier(1, 3, 101, 111)
     )
 
-    /// Both curves.
     package static let all: [MontgomeryCurve] = [.x25519, .x448]
 }

@@ -7,14 +7,12 @@ internal import COpenSSL
 @safe final class BigNumber: Comparable {
     private let pointer: OpaquePointer
 
-    /// Creates zero.
     init() throws(CryptoError) {
         guard let pointer = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
         unsafe self.pointer = pointer
         unsafe BN_set_flags(pointer, BN_FLG_CONSTTIME)
     }
 
-    /// Creates a small number.
     convenience init(_ word: UInt) throws(CryptoError) {
         try self.init()
         guard unsafe BN_set_word(pointer, word) == 1 else {
@@ -22,7 +20,7 @@ internal import COpenSSL
         }
     }
 
-    /// Creates a number from big-endian bytes, which may have leading zeros.
+    /// The bytes are big-endian and may have leading zeros.
     convenience init(_ octets: RawSpan) throws(CryptoError) {
         try self.init()
         let isRead = unsafe octets.withOctets { unsafe BN_bin2bn($0.baseAddress, Int32($0.count), pointer) != nil }
@@ -33,7 +31,6 @@ internal import COpenSSL
         unsafe BN_clear_free(pointer)
     }
 
-    /// Calls a closure with the pointer, which is valid only during the call.
     func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         unsafe body(pointer)
     }
@@ -44,21 +41,19 @@ internal import COpenSSL
     var isOne: Bool { unsafe BN_is_one(pointer) == 1 }
     var isOdd: Bool { unsafe BN_is_odd(pointer) == 1 }
 
-    /// The number if it fits into a word, otherwise all ones.
+    /// All ones if the number doesn't fit.
     var word: UInt { unsafe BN_get_word(pointer) }
 
-    /// Returns the remainder of a division by a small number.
     func remainder(dividingBy word: UInt) -> UInt {
         unsafe BN_mod_word(pointer, word)
     }
 
-    /// Returns the number as big-endian bytes without leading zeros.
+    /// Big-endian, without leading zeros.
     func octets() throws(CryptoError) -> [UInt8] {
         try unsafe [UInt8](maximumSize: octetCount, writtenBy: write)
             .orThrow(failed: "BN_bn2binpad", "Can't export a number")
     }
 
-    /// Returns the number as secret big-endian bytes without leading zeros.
     func secretOctets() throws(CryptoError) -> SecretBytes {
         try unsafe SecretBytes(maximumSize: octetCount, writtenBy: write)
             .orThrow(failed: "BN_bn2binpad", "Can't export a number")
@@ -96,12 +91,12 @@ internal import COpenSSL
         try unsafe result("BN_add", left, right) { unsafe BN_add($0, $1, $2) }
     }
 
-    /// Returns the difference, which must not be negative.
+    /// The difference must not be negative.
     func difference(_ left: BigNumber, _ right: BigNumber) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_sub", left, right) { unsafe BN_sub($0, $1, $2) }
     }
 
-    /// Returns the number minus one; the number must not be zero.
+    /// The number must not be zero.
     func predecessor(of number: BigNumber) throws(CryptoError) -> BigNumber {
         try difference(number, BigNumber(1))
     }
@@ -114,25 +109,21 @@ internal import COpenSSL
         try unsafe result("BN_div", number, divisor) { unsafe BN_div($0, nil, $1, $2, context) }
     }
 
-    /// Returns the number without its lowest bits.
     func shifted(_ number: BigNumber, rightBy count: Int) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_rshift", number, number) { result, number, _ in
             unsafe BN_rshift(result, number, Int32(count))
         }
     }
 
-    /// Returns the number with additional zero bits at its end.
     func shifted(_ number: BigNumber, leftBy count: Int) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_lshift", number, number) { result, number, _ in
             unsafe BN_lshift(result, number, Int32(count))
         }
     }
 
-    /// Returns the integer part of a square root.
-    ///
-    /// This is Newton's method, starting with an estimate that's at most a factor of 1 + 2⁻²⁵ too
-    /// large. Each step doubles the number of correct bits, so ten steps suffice for the largest
-    /// RSA modulus.
+    /// Newton's method, starting with an estimate that's at most a factor of 1 + 2⁻²⁵ too large:
+    /// each step doubles the number of correct bits, so ten steps suffice for the largest RSA
+    /// modulus.
     func squareRoot(of number: BigNumber) throws(CryptoError) -> BigNumber {
         let shift = max(number.bitCount - 51, 0) / 2 * 2
         let head = try shifted(number, rightBy: shift).word
@@ -149,7 +140,6 @@ internal import COpenSSL
         try unsafe result("BN_gcd", left, right) { unsafe BN_gcd($0, $1, $2, context) }
     }
 
-    /// Returns the inverse modulo a number, or `nil` if it doesn't exist.
     func inverse(of number: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber? {
         OpenSSLLibrary.clearErrors()
         // If there's no inverse, OpenSSL queues an error.
@@ -159,7 +149,7 @@ internal import COpenSSL
         }
     }
 
-    /// Returns a power modulo an odd number.
+    /// The modulus must be odd.
     func power(_ base: BigNumber, _ exponent: BigNumber, modulo modulus: BigNumber) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_mod_exp", base, exponent, modulo: modulus, BN_mod_exp)
     }
@@ -180,7 +170,7 @@ internal import COpenSSL
         try unsafe result("BN_mod_sub", left, right, modulo: modulus, BN_mod_sub)
     }
 
-    /// Returns whether a number, possibly zero, is a square modulo an odd prime.
+    /// The number may be zero; the prime must be odd.
     func isSquare(_ number: BigNumber, modulo prime: BigNumber) -> Bool {
         unsafe number.withPointer { number in
             unsafe prime.withPointer { unsafe (0...1).contains(BN_kronecker(number, $0, context)) }

@@ -2,28 +2,24 @@
 // conversions trap on those that don't fit; these saturate. `.ci/rules` rejects the others.
 
 extension Duration {
-    /// The seconds of the longest duration that a number from outside becomes, 95 years.
-    ///
-    /// Sums and small multiples of such durations can't overflow.
+    /// The limit of numbers from outside, 95 years in seconds: sums and small multiples can't
+    /// overflow.
     private static let limit = 3_000_000_000
 
-    /// Creates a duration from a number of seconds: the nearest of at most 95 years in either
-    /// direction, or zero if the number is NaN.
+    /// The nearest duration of at most 95 years in either direction, or zero for NaN.
     package init(clampingSeconds seconds: Double) {
         let limit = Double(Self.limit)
         self = .seconds(seconds.isNaN ? 0 : min(max(seconds, -limit), limit))  // reason: clamped
     }
 
-    /// Creates a duration from a number of seconds: the nearest of at most 95 years in either
-    /// direction.
+    /// The nearest duration of at most 95 years in either direction.
     package init(clampingSeconds seconds: some BinaryInteger) {
         self = .seconds(min(max(Int(clamping: seconds), -Self.limit), Self.limit))  // reason: clamped
     }
 }
 
 extension FixedWidthInteger {
-    /// Creates an integer from a number without its fraction: the nearest that fits, or zero if the
-    /// number is NaN.
+    /// The nearest number without its fraction that fits, or zero for NaN.
     package init(clamping number: Double) {
         self = Self(exactly: number.rounded(.towardZero)) ?? (number.isNaN ? 0 : number < 0 ? .min : .max)
     }

@@ -1,26 +1,20 @@
 /// A block of a PEM text ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
 struct PEMBlock {
-    /// The label: the text after `BEGIN`.
     let label: String
-    /// The number of the `BEGIN` line, starting at 1.
+    /// Starting at 1.
     let line: Int
     /// The header lines of [RFC 1421](https://www.rfc-editor.org/rfc/rfc1421) with their line
-    /// breaks; usually empty.
+    /// breaks.
     let header: String
-    /// The decoded bytes.
     let contents: SecretBytes
 
-    /// The maximum size of a text, in bytes.
     static let maximumSize = 65_536
 
-    /// A Boolean value that indicates whether the contents are encrypted, with PKCS#8 or OpenSSL's
-    /// legacy method.
+    /// With PKCS#8 or OpenSSL's legacy method.
     var isEncrypted: Bool { label == "ENCRYPTED PRIVATE KEY" || !header.isEmpty }
 
-    /// Reads the only block of a text; errors have the line number.
-    ///
-    /// Anything may precede the block, and so may blocks with `skippedLabel`; only blank lines may
-    /// follow it.
+    /// Anything may precede the block, also blocks with `skippedLabel`; only blank lines may
+    /// follow.
     static func only(in text: String, skipping skippedLabel: String? = nil) throws(CryptoError) -> PEMBlock {
         try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)
@@ -39,7 +33,7 @@ struct PEMBlock {
         return block
     }
 
-    /// Reads all blocks of a text of limited size, and ignores the text between them.
+    /// Ignores the text between the blocks.
     static func all(in text: String, maximumSize: Int) throws(CryptoError) -> [PEMBlock] {
         try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)
@@ -71,7 +65,6 @@ struct PEMParser {
         lines = Self.lines(of: bytes)
     }
 
-    /// Reads the next block and ignores any text before it.
     mutating func nextBlock() throws(CryptoError) -> PEMBlock? {
         while index < lines.count {
             defer { index += 1 }
@@ -85,7 +78,6 @@ struct PEMParser {
         return nil
     }
 
-    /// Checks that only blank lines follow.
     func finish(after block: PEMBlock) throws(CryptoError) {
         guard let next = lines[index...].firstIndex(where: { !$0.isEmpty }) else { return }
         throw CryptoError(
@@ -99,7 +91,7 @@ struct PEMParser {
     private static let dashes = "-----"
     private static let maximumLabelLength = 64
 
-    /// Reads the block that starts on the current line, and stops at its last line.
+    /// Starts on the block's first line and stops at its last.
     private mutating func block(_ label: String) throws(CryptoError) -> PEMBlock {
         let first = index
         index += 1
@@ -127,7 +119,6 @@ struct PEMParser {
         throw CryptoError(.malformedKey, "The block “\(label)” that starts on line \(first + 1) has no end")
     }
 
-    /// Reads the header lines, which end with a blank line.
     private mutating func readHeader() throws(CryptoError) -> String {
         guard index < lines.count, lines[index].contains(UInt8(ascii: ":")) else { return "" }
         var header = ""
@@ -146,7 +137,6 @@ struct PEMParser {
         return header
     }
 
-    /// Returns the label if the current line is a boundary of the given kind, otherwise `nil`.
     private func boundary(_ kind: String) throws(CryptoError) -> String? {
         let line = lines[index]
         guard line.starts(with: kind.utf8), line.suffix(Self.dashes.utf8.count).elementsEqual(Self.dashes.utf8) else {
@@ -190,9 +180,8 @@ struct PEMParser {
 
 /// A writer for PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
 enum PEMWriter {
-    /// Returns a block with lines of 64 characters and a trailing line break.
-    ///
-    /// Writes directly into the string's storage to avoid another copy of a private key.
+    /// Writes lines of 64 characters directly into the string's storage, to avoid another copy of a
+    /// private key.
     static func text(_ label: StaticString, _ contents: RawSpan) -> String {
         let digits = (contents.byteCount + 2) / 3 * 4
         let lines = (digits + lineLength - 1) / lineLength
@@ -249,8 +238,7 @@ struct Base64Lines {
         self.firstLine = firstLine
     }
 
-    /// Decodes the lines, which must have complete groups, padding only at the end, and no unused
-    /// bits set.
+    /// Requires complete groups, padding only at the end, and no unused bits set.
     func decoded() throws(CryptoError) -> SecretBytes {
         let capacity = lines.reduce(0) { $0 + $1.count } / 4 * 3 + 3
         let contents = try SecretBytes(capacity: capacity) { output throws(CryptoError) in

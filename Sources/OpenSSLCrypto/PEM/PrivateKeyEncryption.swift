@@ -4,12 +4,9 @@ internal import COpenSSL
 /// ([RFC 8018 §6.2](https://www.rfc-editor.org/rfc/rfc8018#section-6.2)), using PBKDF2 with
 /// HMAC-SHA-256 and AES-256-CBC, which every implementation supports.
 package enum PrivateKeyEncryption {
-    /// The minimum number of iterations: OWASP's recommendation for PBKDF2 with HMAC-SHA-256 since
-    /// 2023.
+    /// OWASP's recommendation for PBKDF2 with HMAC-SHA-256 since 2023.
     package static let minimumIterations = 600_000
 
-    /// Encrypts a PrivateKeyInfo with a password of 1 to 1024 bytes and ``minimumIterations`` to
-    /// 2,000,000 iterations.
     static func encrypt(
         _ key: SecretBytes,
         password: SecretBytes,
@@ -51,8 +48,7 @@ package enum PrivateKeyEncryption {
 
     private static let saltSize = 16
 
-    /// Creates an AlgorithmIdentifier with a new salt and initialization vector, which the caller
-    /// must free.
+    /// The caller must free the result.
     private static func makeAlgorithm(_ iterations: Int) throws(CryptoError) -> UnsafeMutablePointer<X509_ALGOR> {
         // The default salt of OpenSSL 3.0 has only 8 bytes.
         var salt = try SecureRandom.bytes(count: saltSize)
@@ -65,9 +61,7 @@ package enum PrivateKeyEncryption {
     }
 }
 
-/// The decryption of private keys.
 enum PrivateKeyDecryption {
-    /// Decrypts the contents of an encrypted block.
     static func contents(of block: PEMBlock, password: SecretBytes?) throws(CryptoError) -> SecretBytes {
         let name = "The private key in line \(block.line)"
         guard block.header.isEmpty else { return try legacy(block, password: checked(password, name)) }
@@ -76,8 +70,8 @@ enum PrivateKeyDecryption {
         }
     }
 
-    /// Decrypts an EncryptedPrivateKeyInfo ([RFC 5958
-    /// §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)); `name` is for error messages.
+    /// [RFC 5958 §3](https://www.rfc-editor.org/rfc/rfc5958#section-3); `name` is for error
+    /// messages.
     static func contents(
         ofPKCS8 der: RawSpan,
         password: SecretBytes?,
@@ -102,8 +96,7 @@ enum PrivateKeyDecryption {
             .orThrow(.malformedKey, failed: "i2d_PKCS8_PRIV_KEY_INFO", "Can't decode the decrypted private key")
     }
 
-    /// Returns the error for decrypted data that isn't a key; 1 in 256 wrong passwords gives valid
-    /// padding.
+    /// 1 in 256 wrong passwords gives valid padding.
     static func notAKey(_ name: String) -> CryptoError {
         CryptoError(
             .incorrectPassword,
@@ -127,7 +120,7 @@ enum PrivateKeyDecryption {
     /// The limit of OpenSSL's legacy method, applied to both methods for consistency.
     static let maximumPasswordSize = Int(PEM_BUFSIZE)
 
-    /// Decrypts a block whose header states the cipher, as written by `openssl ec -aes256`.
+    /// As written by `openssl ec -aes256`: the header states the cipher.
     private static func legacy(_ block: PEMBlock, password: SecretBytes) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.prepareAndClearErrors()
         defer { OpenSSLLibrary.clearErrors() }
@@ -198,20 +191,17 @@ private func copyPassword(
     return Int32(password.count)
 }
 
-/// The total cost of the key derivations that an encrypted key or file requires, and its limit.
+/// The total cost of the key derivations that an encrypted key or file requires, and its limit:
+/// without one, a forged file would keep a thread busy for days.
 ///
-/// The counts come from the file. Without a limit, a forged file would keep a thread busy for days.
-/// All key derivations of a file share one budget.
-///
-/// A malformed algorithm and a total beyond the limit are errors with the budget's code.
-///
-/// Iterations of different functions differ in cost. Therefore the unit is a quarter of an
-/// iteration of PBKDF2 with HMAC-SHA-256, about 0.1 µs.
+/// A malformed algorithm and a total beyond the limit are errors with the budget's code. Iterations
+/// of different functions differ in cost. Therefore the unit is a quarter of an iteration of PBKDF2
+/// with HMAC-SHA-256, about 0.1 µs.
 struct KeyDerivationCost {
-    /// The maximum cost, in iterations of PBKDF2 with HMAC-SHA-256; about a second of work.
+    /// In iterations of PBKDF2 with HMAC-SHA-256; about a second of work.
     ///
     /// It's enough for a PKCS#12 file whose MAC, certificates and key take 600,000 iterations each,
-    /// which is what OWASP recommends, and for 1,300,000 iterations with HMAC-SHA-1.
+    /// and for 1,300,000 iterations with HMAC-SHA-1.
     static let maximumIterations = 2_000_000
     /// The cost of an iteration of PBKDF2 with HMAC-SHA-256 or of a legacy method.
     private static let iteration = 4
@@ -222,23 +212,20 @@ struct KeyDerivationCost {
 
     private let name: StaticString
     private let code: CryptoError.Code
-    /// The cost so far, in quarters of an iteration.
+    /// In quarters of an iteration.
     private var total = 0
 
-    /// Creates an empty budget; `name` is for error messages.
     init(_ name: StaticString = "encrypted private key", code: CryptoError.Code = .malformedKey) {
         self.name = name
         self.code = code
     }
 
-    /// Adds the key derivation of an EncryptedPrivateKeyInfo.
     mutating func add(encryptedKey bytes: RawSpan) throws(CryptoError) {
         var reader = try DERReader.sequence(name, in: bytes, code: code)
         let (identifier, parameters) = try algorithm(&reader, in: bytes)
         try add(identifier, parameters, in: bytes)
     }
 
-    /// Adds the key derivation of an AlgorithmIdentifier.
     mutating func add(algorithm bytes: RawSpan) throws(CryptoError) {
         var whole = DERReader(bytes.byteOffsets, code: code)
         let (identifier, parameters) = try algorithm(&whole, in: bytes)
@@ -246,16 +233,16 @@ struct KeyDerivationCost {
         try add(identifier, parameters, in: bytes)
     }
 
-    /// Adds the key derivation of a PKCS#12 file's MAC
-    /// ([RFC 7292 §B](https://www.rfc-editor.org/rfc/rfc7292#appendix-B)).
+    /// The MAC of a PKCS#12 file ([RFC 7292
+    /// §B](https://www.rfc-editor.org/rfc/rfc7292#appendix-B)).
     mutating func add(iterations: Int, digest: ObjectIdentifier) throws(CryptoError) {
         let isFast = [.sha1, .sha256, .sha384, .sha512].contains(digest)
         try add(iterations, times: isFast ? Self.iteration : 2 * Self.iteration)
     }
 
-    /// Adds the cost of PBKDF2 ([RFC 8018 §A](https://www.rfc-editor.org/rfc/rfc8018#appendix-A)),
-    /// scrypt ([RFC 7914 §7](https://www.rfc-editor.org/rfc/rfc7914#section-7)) or a legacy method,
-    /// whose parameters have the iteration count at the same position as PBKDF2's.
+    /// PBKDF2 ([RFC 8018 §A](https://www.rfc-editor.org/rfc/rfc8018#appendix-A)), scrypt ([RFC 7914
+    /// §7](https://www.rfc-editor.org/rfc/rfc7914#section-7)) or a legacy method, whose parameters
+    /// have the iteration count at the same position as PBKDF2's.
     private mutating func add(
         _ identifier: ObjectIdentifier,
         _ parameters: DERReader,
@@ -280,8 +267,7 @@ struct KeyDerivationCost {
         }
     }
 
-    /// Reads the remaining parameters of PBKDF2 and returns the cost of an iteration for all blocks
-    /// of the key.
+    /// Returns the cost of an iteration for all blocks of the key.
     private func pseudorandomBlocks(_ parameters: inout DERReader, in bytes: RawSpan) throws(CryptoError) -> Int {
         // The longest key of the ciphers that OpenSSL supports for encrypted files.
         var keySize = 32
@@ -323,7 +309,6 @@ struct KeyDerivationCost {
         return overflow ? .max : product
     }
 
-    /// Reads an algorithm with a SEQUENCE of parameters.
     private func algorithm(
         _ reader: inout DERReader,
         in bytes: RawSpan

@@ -1,14 +1,13 @@
 /// An RSA key pair with two primes, validated on creation.
 package struct RSAPrivateKey: Sendable {
-    /// The public key.
     package let publicKey: RSAPublicKey
 
     let key: EVPKey
 
-    /// Generates a key pair with a modulus of 2048 to 8192 bits and the public exponent 65537.
+    /// Throws `weakKey` or `keyTooLarge` for other than 2048 to 8192 bits.
     ///
-    /// Generating 4096 bits takes about one second, 8192 bits about ten. It throws `weakKey` or
-    /// `keyTooLarge` for any other size.
+    /// Generating 4096 bits takes about one second, 8192 bits about ten. The public exponent is
+    /// 65537.
     package static func generate(bitCount: Int = 2048) throws(CryptoError) -> RSAPrivateKey {
         let possible = RSAPublicNumbers.bitCounts
         guard possible.contains(bitCount) else {
@@ -21,12 +20,12 @@ package struct RSAPrivateKey: Sendable {
         return try RSAPrivateKey(RSAPublicNumbers(generated: key.rsaNumber(.n), key.rsaNumber(.e)), key: key)
     }
 
-    /// Creates a key pair from its big-endian numbers, which a JWK contains.
+    /// The numbers are big-endian; the private ones may have leading zeros, up to the size of the
+    /// modulus, and missing factors are computed.
     ///
-    /// The public numbers are as for ``RSAPublicKey/init(modulus:exponent:maximumBitCount:)``. The
-    /// private ones may have leading zeros, up to the size of the modulus. Missing factors are
-    /// computed. It throws `malformedKey`, `weakKey` (also for primes of different sizes and primes
-    /// that are close to each other), `keyTooLarge`, and `keyMismatch` if the numbers don't match.
+    /// It throws as ``RSAPublicKey/init(modulus:exponent:maximumBitCount:)``, `weakKey` also for
+    /// primes of different sizes and primes that are close to each other, and `keyMismatch` if the
+    /// numbers don't match.
     package init(
         modulus: [UInt8],
         exponent: [UInt8],
@@ -48,15 +47,12 @@ package struct RSAPrivateKey: Sendable {
         self.key = key
     }
 
-    /// The size of the modulus in bits, 2048 to 8192.
     package var bitCount: Int { publicKey.bitCount }
 
-    /// Returns the private exponent, big-endian and without leading zeros.
     package func privateExponent() throws(CryptoError) -> SecretBytes {
         try key.rsaNumber(.d).secretOctets()
     }
 
-    /// Returns the numbers derived from the primes, big-endian and without leading zeros.
     package func factors() throws(CryptoError) -> RSAFactors {
         try RSAFactors(
             p: key.rsaNumber(.p).secretOctets(),
@@ -67,31 +63,32 @@ package struct RSAPrivateKey: Sendable {
         )
     }
 
-    /// Creates a signer with SHA-256, SHA-384 or SHA-512, for repeated use; a broken hash function
-    /// is an `invalidArgument`.
+    /// A broken hash function is an `invalidArgument`.
     package func signer(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSASigner {
         try RSASigner(key, padding, hash)
+    }
+
+    package func decrypter(hash: HashFunction) throws(CryptoError) -> RSADecrypter {
+        try RSADecrypter(key, hash)
     }
 }
 
 /// The public key of an RSA key pair, validated on creation.
 package struct RSAPublicKey: Sendable, Equatable {
-    /// The modulus, big-endian and without leading zeros.
+    /// Big-endian and without leading zeros, as the exponent.
     package let modulus: [UInt8]
-    /// The public exponent, big-endian and without leading zeros.
     package let exponent: [UInt8]
-    /// The size of the modulus in bits, 2048 to 8192.
     package let bitCount: Int
 
     let key: EVPKey
 
-    /// Creates a key from its big-endian numbers, which a JWK contains.
+    /// The modulus is odd and has 2048 bits to `maximumBitCount`, at most 8192; the exponent is
+    /// odd, at least 3 and less than 2⁶⁴.
     ///
-    /// The modulus is odd and has 2048 bits to `maximumBitCount`, at most 8192. The exponent is
-    /// odd, at least 3 and less than 2⁶⁴. One leading zero byte, which some writers copy from DER,
-    /// is ignored. It throws `malformedKey`, `keyTooLarge` and `weakKey`: for a modulus that's too
-    /// short, from a library with the vulnerability CVE-2017-15361, with a small factor or with
-    /// primes that are close to each other, and for the exponent 1.
+    /// One leading zero byte, which some writers copy from DER, is ignored. It throws
+    /// `malformedKey`, `keyTooLarge` and `weakKey`: for a modulus that's too short, from a library
+    /// with the vulnerability CVE-2017-15361, with a small factor or with primes that are close to
+    /// each other, and for the exponent 1.
     package init(
         modulus: [UInt8],
         exponent: [UInt8],
@@ -100,14 +97,13 @@ package struct RSAPublicKey: Sendable, Equatable {
         try self.init(RSAPublicNumbers(modulus: modulus, exponent: exponent, maximumBitCount: maximumBitCount))
     }
 
-    /// The maximum size of a modulus, in bits: 8192.
     package static let maximumBitCount = RSAPublicNumbers.bitCounts.upperBound
 
     init(_ numbers: RSAPublicNumbers) throws(CryptoError) {
         try self.init(numbers, key: EVPKey.make(numbers, nil))
     }
 
-    /// Creates the public half of a key pair; a private half in `key` is ignored.
+    /// A private half in `key` is ignored.
     init(_ numbers: RSAPublicNumbers, key: EVPKey) throws(CryptoError) {
         modulus = try numbers.n.octets()
         exponent = try numbers.e.octets()
@@ -115,16 +111,19 @@ package struct RSAPublicKey: Sendable, Equatable {
         self.key = key
     }
 
-    /// The size of the modulus and of a signature, in bytes.
+    /// Also the size of a signature, in bytes.
     package var modulusSize: Int { modulus.count }
 
-    /// Creates a verifier with SHA-256, SHA-384 or SHA-512, for repeated use; a broken hash
-    /// function is an `invalidArgument`.
+    /// A broken hash function is an `invalidArgument`.
     package func verifier(_ padding: RSASignaturePadding, hash: HashFunction) throws(CryptoError) -> RSAVerifier {
         try RSAVerifier(key, padding, hash, signatureSize: modulusSize)
     }
 
-    /// Compares the numbers of two keys.
+    /// SHA-1 is secure here, because OAEP doesn't need collision resistance.
+    package func encrypter(hash: HashFunction) throws(CryptoError) -> RSAEncrypter {
+        try RSAEncrypter(key, hash)
+    }
+
     package static func == (left: Self, right: Self) -> Bool {
         left.modulus == right.modulus && left.exponent == right.exponent
     }
@@ -135,10 +134,9 @@ package struct RSAPublicKey: Sendable, Equatable {
 /// PKCS#8 and SubjectPublicKeyInfo
 /// ([RFC 3279 §2.3.1](https://www.rfc-editor.org/rfc/rfc3279#section-2.3.1)).
 enum RSAKeyCoding {
-    /// The contents of the algorithm's SEQUENCE.
     static let algorithm = ObjectIdentifier.rsaKey.element + [Tag.null, 0]
 
-    /// Checks that the parameters of an RSA key's algorithm are NULL.
+    /// The parameters must be NULL.
     static func check(_ parameters: DERReader, in bytes: RawSpan) throws(CryptoError) {
         var parameters = parameters
         let null = try parameters.contents(Tag.null, "RSA key's parameters", in: bytes)
@@ -146,7 +144,6 @@ enum RSAKeyCoding {
         try parameters.finish("RSA key's parameters")
     }
 
-    /// Reads an RSAPrivateKey.
     static func privateKey(_ bytes: RawSpan, in range: Range<Int>? = nil) throws(CryptoError) -> RSAPrivateKey {
         var reader = try DERReader.sequence("RSA private key", in: bytes, range)
         let version = try reader.smallInteger("RSA private key version", in: bytes)
@@ -177,7 +174,6 @@ enum RSAKeyCoding {
         )
     }
 
-    /// Reads an RSAPublicKey.
     static func publicKey(_ bytes: RawSpan, in range: Range<Int>? = nil) throws(CryptoError) -> RSAPublicKey {
         var reader = try DERReader.sequence("RSA public key", in: bytes, range)
         let n = try reader.magnitude("RSA modulus", in: bytes)
@@ -186,7 +182,6 @@ enum RSAKeyCoding {
         return try RSAPublicKey(modulus: n.map { bytes[$0] }, exponent: e.map { bytes[$0] })
     }
 
-    /// Encodes an RSAPrivateKey.
     static func encoding(_ key: RSAPrivateKey) throws(CryptoError) -> SecretBytes {
         let factors = try key.factors()
         let numbers = try [
@@ -207,7 +202,6 @@ enum RSAKeyCoding {
         }
     }
 
-    /// Encodes an RSAPublicKey.
     static func encoding(_ key: RSAPublicKey) -> [UInt8] {
         let numbers = [key.modulus, key.exponent].map { $0.first.map { $0 & 0x80 != 0 } == true ? [0] + $0 : $0 }
         let contents = numbers.reduce(0) { $0 + DERWriter.size(ofElementWith: $1.count) }
@@ -225,14 +219,12 @@ enum RSAKeyCoding {
         octets.withBytes { SecretBytes(copying: $0) }
     }
 
-    /// Returns the number of content bytes, including a zero if the first byte would otherwise be a
-    /// sign.
+    /// Includes a zero if the first byte would otherwise be a sign.
     private static func integerSize(_ number: SecretBytes) -> Int {
         number.count + number.withBytes { $0.isEmpty ? 0 : Int($0[0] >> 7) }
     }
 }
 
-/// An RSA key pair with a padding and a hash function, ready to sign.
 package struct RSASigner: Sendable {
     private let hash: HashFunction
     private let signing: EVPKeyOperation
@@ -245,15 +237,12 @@ package struct RSASigner: Sendable {
         signing = try EVPKeyOperation(.signing, .rsa(padding, hash), with: key)
     }
 
-    /// Returns the signature of a message, as long as the modulus.
-    ///
-    /// PSS signatures are randomized: signing a message twice gives two different signatures.
+    /// PSS signatures are randomized.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try hash.hash(message).withBytes { digest throws(CryptoError) in try signing.sign(digest) }
     }
 }
 
-/// An RSA public key with a padding and a hash function, ready to verify.
 package struct RSAVerifier: Sendable {
     private let hash: HashFunction
     private let signatureSize: Int
@@ -273,10 +262,8 @@ package struct RSAVerifier: Sendable {
         verification = try EVPKeyOperation(.verification, .rsa(padding, hash), with: key)
     }
 
-    /// Returns whether a signature is valid for a message; `false` also if OpenSSL fails.
-    ///
-    /// The signature must be as long as the modulus; OpenSSL itself accepts a PSS signature without
-    /// its leading zero.
+    /// Returns `false` also if OpenSSL fails, and for a signature that isn't as long as the
+    /// modulus: OpenSSL itself accepts a PSS signature without its leading zero.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         guard signature.byteCount == signatureSize, let digest = try? hash.hash(message) else { return false }
         return digest.withBytes { verification.verify(signature, of: $0) }
@@ -302,15 +289,12 @@ package struct RSAEncrypter: Sendable {
         encryption = try EVPKeyOperation(.encryption, .oaep(hash), with: key)
     }
 
-    /// Encrypts a secret; the ciphertext is as long as the modulus.
-    ///
     /// The secret must be at least 66 bytes shorter than the modulus with SHA-256.
     package func encrypt(_ secret: SecretBytes) throws(CryptoError) -> [UInt8] {
         try secret.withBytes { secret throws(CryptoError) in try encryption.encrypt(secret) }
     }
 }
 
-/// Decryption with an RSA private key and OAEP, the counterpart of ``RSAEncrypter``.
 package struct RSADecrypter: Sendable {
     private let decryption: EVPKeyOperation
 
@@ -318,27 +302,9 @@ package struct RSADecrypter: Sendable {
         decryption = try EVPKeyOperation(.decryption, .oaep(hash), with: key)
     }
 
-    /// Decrypts a ciphertext as long as the modulus, or returns `nil` if that fails for any reason.
-    ///
-    /// The reason isn't available, because it would tell an attacker how to find the plaintext
-    /// ([RFC 8017 §7.1.2](https://www.rfc-editor.org/rfc/rfc8017#section-7.1.2)).
+    /// Returns `nil` for any failure, because a reason would tell an attacker how to find the
+    /// plaintext ([RFC 8017 §7.1.2](https://www.rfc-editor.org/rfc/rfc8017#section-7.1.2)).
     package func decrypt(_ ciphertext: [UInt8]) -> SecretBytes? {
         ciphertext.withBytes { decryption.decrypt($0) }
-    }
-}
-
-extension RSAPublicKey {
-    /// Creates an encrypter with OAEP and SHA-1, SHA-256, SHA-384 or SHA-512, for repeated use.
-    ///
-    /// SHA-1 is secure here, because OAEP doesn't need collision resistance.
-    package func encrypter(hash: HashFunction) throws(CryptoError) -> RSAEncrypter {
-        try RSAEncrypter(key, hash)
-    }
-}
-
-extension RSAPrivateKey {
-    /// Creates a decrypter, as ``RSAPublicKey/encrypter(hash:)`` does, for repeated use.
-    package func decrypter(hash: HashFunction) throws(CryptoError) -> RSADecrypter {
-        try RSADecrypter(key, hash)
     }
 }

@@ -1,18 +1,13 @@
-/// The validated numbers of an RSA public key.
 struct RSAPublicNumbers {
     let n: BigNumber
     let e: BigNumber
 
-    /// The accepted sizes of a modulus, in bits.
-    ///
-    /// The upper bound limits the import of a key pair to tens of milliseconds and a verification
-    /// to less than one millisecond.
+    /// In bits; the upper bound limits the import of a key pair to tens of milliseconds and a
+    /// verification to less than one millisecond.
     static let bitCounts = 2048...8192
-    /// The maximum size of the exponent, in bytes; OpenSSL supports longer exponents only with
-    /// moduli of at most 3072 bits.
+    /// In bytes; OpenSSL supports longer exponents only with moduli of at most 3072 bits.
     static let maximumExponentSize = 8
 
-    /// Creates the numbers from big-endian bytes after checking them, starting with their sizes.
     init(modulus: [UInt8], exponent: [UInt8], maximumBitCount: Int = bitCounts.upperBound) throws(CryptoError) {
         let modulus = try Self.significant(modulus, "modulus")
         let exponent = try Self.significant(exponent, "public exponent")
@@ -60,7 +55,7 @@ struct RSAPublicNumbers {
         }
     }
 
-    /// Checks the sizes of the numbers in bytes, without leading zeros.
+    /// In bytes, without leading zeros.
     static func checkSizes(
         modulus: Int,
         exponent: Int,
@@ -80,13 +75,13 @@ struct RSAPublicNumbers {
         }
     }
 
-    /// Creates the numbers of a key that OpenSSL just generated, without checks.
+    /// The numbers of a key that OpenSSL just generated need no checks.
     init(generated n: BigNumber, _ e: BigNumber) {
         self.n = n
         self.e = e
     }
 
-    /// Drops one leading zero, which may come from a DER INTEGER, and rejects more than one.
+    /// One leading zero may come from a DER INTEGER.
     private static func significant(_ octets: [UInt8], _ name: StaticString) throws(CryptoError) -> [UInt8] {
         let significant = octets.first == 0 ? Array(octets.dropFirst()) : octets
         guard let first = significant.first else {
@@ -108,7 +103,6 @@ struct RSAPrivateNumbers {
     let dq: BigNumber
     let qi: BigNumber
 
-    /// Creates the numbers after checking them.
     init(_ numbers: RSAPublicNumbers, d privateExponent: SecretBytes, _ factors: RSAFactors) throws(CryptoError) {
         let size = numbers.n.octetCount
         d = try Self.number(privateExponent, "private exponent", atMost: size)
@@ -120,9 +114,7 @@ struct RSAPrivateNumbers {
         try check(against: numbers, BigNumberArithmetic())
     }
 
-    /// Recovers the primes of a key that lacks them.
-    ///
-    /// Without them, signing would be eight times slower.
+    /// Recovers the primes, without which signing would be eight times slower.
     init(_ numbers: RSAPublicNumbers, d privateExponent: SecretBytes) throws(CryptoError) {
         let arithmetic = try BigNumberArithmetic()
         d = try Self.number(privateExponent, "private exponent", atMost: numbers.n.octetCount)
@@ -140,10 +132,8 @@ struct RSAPrivateNumbers {
         "The private and public numbers of the RSA key don't match"
     )
 
-    /// Checks all requirements of RFC 8017 §3.2.
-    ///
-    /// This costs two exponentiations modulo the primes and a fixed number of multiplications and
-    /// divisions.
+    /// RFC 8017 §3.2; it costs two exponentiations modulo the primes and a fixed number of
+    /// multiplications and divisions.
     private func check(against numbers: RSAPublicNumbers, _ arithmetic: BigNumberArithmetic) throws(CryptoError) {
         guard d < numbers.n, p < numbers.n, q < numbers.n, p != q, try arithmetic.product(p, q) == numbers.n else {
             throw Self.mismatch
@@ -156,10 +146,9 @@ struct RSAPrivateNumbers {
         }
     }
 
-    /// Checks that the primes have about the same size and aren't close to each other
-    /// ([FIPS 186-5 §A.1.1](https://doi.org/10.6028/NIST.FIPS.186-5)).
-    ///
-    /// This also limits the cost of the exponentiations.
+    /// The primes must have about the same size and not be close to each other ([FIPS 186-5
+    /// §A.1.1](https://doi.org/10.6028/NIST.FIPS.186-5)), which also limits the cost of the
+    /// exponentiations.
     private func checkSizes(of numbers: RSAPublicNumbers, _ arithmetic: BigNumberArithmetic) throws(CryptoError) {
         let minimum = numbers.n.bitCount / 2 - 100
         guard p.bitCount >= minimum, q.bitCount >= minimum else {
@@ -195,7 +184,7 @@ struct RSAPrivateNumbers {
         }
     }
 
-    /// Reads a secret number, which may have leading zeros because some writers pad it.
+    /// The number may have leading zeros because some writers pad it.
     private static func number(
         _ octets: SecretBytes,
         _ name: StaticString,
@@ -218,9 +207,7 @@ struct RSAPrivateNumbers {
 ///
 /// They make signing at least four times as fast.
 package struct RSAFactors: Sendable {
-    /// The first prime.
     package let p: SecretBytes
-    /// The second prime.
     package let q: SecretBytes
     /// The private exponent modulo `p - 1`.
     package let dp: SecretBytes
@@ -229,7 +216,7 @@ package struct RSAFactors: Sendable {
     /// The inverse of `q` modulo `p`.
     package let qi: SecretBytes
 
-    /// Creates a value without checking the numbers; creating a key checks them.
+    /// Creating a key checks the numbers.
     package init(p: SecretBytes, q: SecretBytes, dp: SecretBytes, dq: SecretBytes, qi: SecretBytes) {
         self.p = p
         self.q = q
@@ -249,8 +236,8 @@ package struct RSAFactors: Sendable {
 /// greatest common divisor with `n - 1`, it becomes a multiple of `(p - 1) · (q - 1)`, which is `n
 /// - (p + q - 1)`. A division by `n` then yields the sum of the primes.
 enum RSAFactorization {
-    /// Returns the factors, the larger one first, which aren't yet known to be prime; it throws
-    /// `keyMismatch` if the exponents don't lead to two factors.
+    /// Returns the larger factor first, not yet known to be prime; throws `keyMismatch` if the
+    /// exponents don't lead to two factors.
     static func primes(
         of numbers: RSAPublicNumbers,
         _ d: BigNumber,
@@ -284,10 +271,8 @@ enum RSAFactorization {
 ///
 /// Each check costs a fixed number of operations with numbers of the modulus's size.
 enum RSAModulusCheck {
-    /// Returns whether the modulus has a prime factor below 4096 other than 2.
-    ///
     /// [NIST SP 800-89 §5.3.3](https://doi.org/10.6028/NIST.SP.800-89) requires this check for
-    /// primes up to 752.
+    /// primes up to 752; it covers those below 4096.
     static func hasSmallFactor(_ modulus: BigNumber) -> Bool {
         primeProducts.contains { product, primes in
             let remainder = modulus.remainder(dividingBy: product)
@@ -343,7 +328,6 @@ enum RSAModulusCheck {
 
     private static let fermatSteps = 100
 
-    /// Small moduli, and the remainders that squares can have.
     private static let squareTests: [(modulus: UInt, isSquare: [Bool])] = [64, 63, 65, 11, 17, 19, 23, 29, 31].map {
         var isSquare = [Bool](repeating: false, count: $0)
         for number in 0..<$0 { isSquare[number * number % $0] = true }

@@ -1,9 +1,7 @@
 internal import COpenSSL
 
-/// Sources of random values.
 package enum SecureRandom {
-    /// Returns 0 to 1 MiB of random bytes, suitable for keys, nonces and identifiers; any other
-    /// count is an `invalidArgument`.
+    /// Any count other than 0 to 1 MiB is an `invalidArgument`.
     package static func bytes(count: Int) throws(CryptoError) -> [UInt8] {
         guard (0...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 0 to \(maximumCount)")
@@ -17,7 +15,7 @@ package enum SecureRandom {
         return try bytes.orThrow(.randomUnavailable, failed: "RAND_bytes", "Can't generate random bytes")
     }
 
-    /// Returns a random key of 1 byte to 1 MiB; any other count is an `invalidArgument`.
+    /// Any count other than 1 byte to 1 MiB is an `invalidArgument`.
     package static func secret(count: Int) throws(CryptoError) -> SecretBytes {
         guard (1...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "Can't generate \(count) random bytes; use 1 to \(maximumCount)")
@@ -30,9 +28,7 @@ package enum SecureRandom {
         return try secret.orThrow(.randomUnavailable, failed: "RAND_priv_bytes", "Can't generate random bytes")
     }
 
-    /// Returns a uniformly distributed number from 0 up to but not including 1, for jitter.
-    ///
-    /// It comes from the kernel's generator and can't fail.
+    /// For jitter: it comes from the kernel's generator and can't fail.
     package static func uniform() -> Double {
         Double.random(in: 0..<1)
     }

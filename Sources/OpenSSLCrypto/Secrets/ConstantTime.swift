@@ -2,7 +2,6 @@ internal import COpenSSL
 
 /// Comparison whose duration doesn't reveal where two values differ.
 package enum ConstantTime {
-    /// Compares the lengths and contents in a time that depends only on the lengths.
     package static func areEqual(_ left: RawSpan, _ right: RawSpan) -> Bool {
         guard left.byteCount == right.byteCount else { return false }
         return unsafe left.withUnsafeBytes { leftBytes in

@@ -16,9 +16,7 @@ package struct SecretBytes: Sendable, Equatable {
         storage.fill { output in output.append(bytes) }
     }
 
-    /// Creates a value in place, without another copy, from bytes that a closure appends.
-    ///
-    /// Appending more than `capacity` bytes traps.
+    /// Avoids another copy; appending more than `capacity` bytes traps.
     init<Failure: Error>(
         capacity: Int,
         initializingWith body: (inout OutputSpan<UInt8>) throws(Failure) -> Void
@@ -27,11 +25,9 @@ package struct SecretBytes: Sendable, Equatable {
         try storage.fill(body)
     }
 
-    /// The number of bytes.
     package var count: Int { storage.count }
 
-    /// A Boolean value that indicates whether all bytes are zero, in a time that depends only on
-    /// the size.
+    /// Takes a time that depends only on the size.
     package var isZero: Bool {
         withBytes { bytes in
             var sum: UInt8 = 0
@@ -47,25 +43,12 @@ package struct SecretBytes: Sendable, Equatable {
         try storage.withBytes(body)
     }
 
-    /// Compares two secrets in a time that depends only on their lengths.
     package static func == (left: Self, right: Self) -> Bool {
         left.withBytes { leftBytes in
             right.withBytes { rightBytes in ConstantTime.areEqual(leftBytes, rightBytes) }
         }
     }
-}
 
-extension SecretBytes: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// A fixed text that reveals nothing, not even the length.
-    package var description: String { "SecretBytes(redacted)" }
-    /// A fixed text that reveals nothing, not even the length.
-    package var debugDescription: String { description }
-    /// A mirror without children.
-    package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension SecretBytes {
-    /// The owner of the memory.
     // reason: filled once by the initializer that creates it, before it's shared; read-only
     // afterwards.
     @safe private final class Storage: @unchecked Sendable {
@@ -100,24 +83,28 @@ extension SecretBytes {
     }
 }
 
+extension SecretBytes: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Reveals nothing, not even the length.
+    package var description: String { "SecretBytes(redacted)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// Memory for many small secrets that's excluded from core dumps (`MADV_DONTDUMP`).
 ///
 /// The kernel excludes whole pages only, so secrets share pages that hold nothing else. Blocks of
 /// one size are cut from a slab and reused after deallocation. Slabs are never freed; their number
 /// is determined by the peak demand.
 enum SecretMemory {
-    /// The size of a slab.
     private static let slabSize = 1 << 16
     /// The smallest block size, as a power of two: 32 bytes.
     private static let smallestClass = 5
     /// The largest block size that's cut from a slab, as a power of two: 4096 bytes.
     private static let largestClass = 12
 
-    /// The addresses of the free blocks of each size.
     private static let free = Mutex([[UInt]](repeating: [], count: largestClass + 1))
 
-    /// Allocates at least 1 byte with undefined contents, which the caller must pass to
-    /// ``deallocate(_:)``.
+    /// The contents are undefined; the caller must pass the memory to ``deallocate(_:)``.
     static func allocate(_ count: Int) -> UnsafeMutableBufferPointer<UInt8> {
         let address =
             if let sizeClass = sizeClass(of: count) {
@@ -134,7 +121,6 @@ enum SecretMemory {
         return unsafe UnsafeMutableBufferPointer(start: UnsafeMutablePointer(bitPattern: address), count: count)
     }
 
-    /// Clears and frees memory from ``allocate(_:)``.
     static func deallocate(_ memory: UnsafeMutableBufferPointer<UInt8>) {
         unsafe OPENSSL_cleanse(memory.baseAddress, memory.count)
         let address = UInt(bitPattern: memory.baseAddress)
@@ -145,14 +131,12 @@ enum SecretMemory {
         free.withLock { $0[sizeClass].append(address) }
     }
 
-    /// Returns the power of two for a block with at least `count` bytes, or `nil` if it gets
-    /// separate pages.
+    /// Returns `nil` if a block with `count` bytes gets separate pages.
     private static func sizeClass(of count: Int) -> Int? {
         let bits = Int.bitWidth - max(count - 1, 0).leadingZeroBitCount
         return bits <= largestClass ? max(bits, smallestClass) : nil
     }
 
-    /// Returns the address of new pages.
     private static func pages(_ size: Int) -> UInt {
         let pages = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         let address = UInt(bitPattern: pages)

@@ -13,7 +13,6 @@ internal import Synchronization
     private let places: InlineArray<16, Place>
     private let free: @Sendable (OpaquePointer) -> Void
 
-    /// Creates an empty pool; the closure frees a context.
     init(free: @escaping @Sendable (OpaquePointer) -> Void) {
         places = InlineArray { _ in Place() }
         unsafe self.free = unsafe free
@@ -25,14 +24,13 @@ internal import Synchronization
         }
     }
 
-    /// Returns a context for exclusive use, or `nil` if no context is available.
     func take() -> OpaquePointer? {
         let index = Self.threadIndex
         if let context = unsafe places[index].exchange(nil) { return unsafe context }
         return unsafe places[index ^ 1].exchange(nil)
     }
 
-    /// Returns a context to the pool, ready for the next operation.
+    /// The context must be ready for the next operation.
     func give(_ context: OpaquePointer) {
         let index = Self.threadIndex
         guard let other = unsafe places[index].exchange(context) else { return }

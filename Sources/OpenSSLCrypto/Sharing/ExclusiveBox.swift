@@ -12,7 +12,6 @@
     @usableFromInline @exclusivity(unchecked) internal var value: Value
     @usableFromInline @exclusivity(unchecked) internal var isLent = false
 
-    /// Creates a box with a value.
     @inlinable
     package init(_ value: consuming Value) {
         unsafe self.value = value

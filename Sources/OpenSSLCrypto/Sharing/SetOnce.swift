@@ -13,7 +13,6 @@ public import Synchronization
 @safe public struct SetOnce<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     @usableFromInline internal let address = Atomic<UInt>(0)
 
-    /// Creates an empty holder.
     @inlinable
     package init() {}
 

@@ -6,14 +6,12 @@ internal import COpenSSL
 /// the application about them. It passes the message to a callback first, which can't reject it.
 /// Therefore the callback makes a message malformed whose certificates must not be decoded.
 enum CertificateMessage {
-    /// The maximum number of certificates.
     static let maximumCount = 16
-    /// The maximum size of the message, and of one with the names of authorities, in bytes.
-    ///
-    /// OpenSSL's default is 100 KiB.
+    /// Also that of a message with the names of authorities, in bytes; OpenSSL's default is 100
+    /// KiB.
     static let maximumSize = 65_536
 
-    /// Returns the reason why the certificates must not be decoded, or `nil`.
+    /// Returns `nil` if the certificates may be decoded.
     static func refusal(_ message: RawSpan, hasExtensions: Bool) -> CryptoError? {
         do throws(CryptoError) {
             try check(message, hasExtensions: hasExtensions)
@@ -23,10 +21,9 @@ enum CertificateMessage {
         }
     }
 
-    /// Checks a Certificate message with its header: that of TLS 1.3
-    /// ([RFC 8446 §4.4.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.4.2)), which has
-    /// extensions, or an older one
-    /// ([RFC 5246 §7.4.2](https://www.rfc-editor.org/rfc/rfc5246#section-7.4.2)).
+    /// Checks a message of TLS 1.3 ([RFC 8446
+    /// §4.4.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.4.2)), which has extensions, or an
+    /// older one ([RFC 5246 §7.4.2](https://www.rfc-editor.org/rfc/rfc5246#section-7.4.2)).
     private static func check(_ message: RawSpan, hasExtensions: Bool) throws(CryptoError) {
         var reader = Reader(position: headerSize, end: message.byteCount)
         if hasExtensions { _ = try reader.vector(lengthSize: 1, in: message) }
@@ -47,7 +44,6 @@ enum CertificateMessage {
     /// The type and the length.
     private static let headerSize = 4
 
-    /// A reader for vectors, each preceded by its length.
     private struct Reader {
         var position: Int
         let end: Int

@@ -1,11 +1,10 @@
 internal import Glibc
 
-/// An IPv4 or IPv6 address.
 package struct IPAddress: Hashable, Sendable {
-    /// The 4 or 16 bytes of the address, in network byte order.
+    /// 4 or 16 bytes in network byte order.
     package let octets: [UInt8]
 
-    /// Parses four decimal numbers, or an IPv6 address without brackets and zone.
+    /// Without brackets and zone.
     package init?(_ text: String) {
         // inet_pton ignores anything after a null.
         guard !text.utf8.contains(0), let octets = Self.octets(AF_INET, 4, text) ?? Self.octets(AF_INET6, 16, text)
@@ -13,8 +12,8 @@ package struct IPAddress: Hashable, Sendable {
         self.octets = octets
     }
 
-    /// Parses an IPv4 address like a resolver, which also accepts fewer than four numbers, and
-    /// octal and hexadecimal numbers, such as `127.1` or `0x7f000001`.
+    /// Accepts what a resolver accepts: also fewer than four numbers, and octal and hexadecimal
+    /// ones, such as `127.1` or `0x7f000001`.
     package init?(resolving text: String) {
         var address = in_addr()
         // inet_aton ignores anything after a blank.

@@ -33,7 +33,7 @@ internal import COpenSSL
         unsafe PKCS12_free(pointer)
     }
 
-    /// Opens the file with a password that has a terminating zero, or none.
+    /// The password has a terminating zero.
     func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
@@ -60,7 +60,6 @@ internal import COpenSSL
         try unsafe reading.read(pointer, into: &contents)
     }
 
-    /// Returns the password as a C string.
     static func terminated(_ password: SecretBytes) throws(CryptoError) -> SecretBytes {
         let hasZero = password.withBytes { bytes in bytes.byteOffsets.contains { bytes[$0] == 0 } }
         guard !hasZero, password.count <= PrivateKeyDecryption.maximumPasswordSize else {
@@ -75,9 +74,7 @@ internal import COpenSSL
         }
     }
 
-    /// A pass through a file, with its total cost so far.
     @safe fileprivate struct Reading: ~Copyable {
-        /// The maximum nesting depth of contents.
         private static let maximumDepth = 4
 
         private var password: UnsafePointer<CChar>?
@@ -90,8 +87,6 @@ internal import COpenSSL
             hasPassword = unsafe password != nil
         }
 
-        /// Verifies the MAC, if present.
-        ///
         /// PKCS#12 distinguishes between no password and an empty one, and both kinds of files
         /// exist.
         mutating func checkMAC(of file: OpaquePointer) throws(CryptoError) {
@@ -133,7 +128,6 @@ internal import COpenSSL
             return unsafe PKCS12_verify_mac(file, password, password == nil ? 0 : -1) == 1
         }
 
-        /// Reads the contents, which the MAC covers.
         mutating func read(_ file: OpaquePointer, into contents: inout PKCS12Contents) throws(CryptoError) {
             try unsafe PKCS12ContentTypes.check(partsOf: file)
             OpenSSLLibrary.clearErrors()
@@ -209,7 +203,6 @@ internal import COpenSSL
             try unsafe contents.add(information)
         }
 
-        /// Adds the cost of an encryption before it's decrypted.
         private mutating func add(_ algorithm: UnsafePointer<X509_ALGOR>?) throws(CryptoError) {
             let encoding = unsafe [UInt8](encodedBy: { unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, $0) })
             guard let der = encoding else {
@@ -255,12 +248,9 @@ struct PKCS12Contents {
     /// The reason why the first unsupported certificate can't be read.
     private var refusal: CryptoError?
 
-    /// A Boolean value that indicates whether a private key was added.
-    ///
     /// Only the first key of a file is used.
     var hasKey: Bool { key != nil }
 
-    /// Adds the private key, a PrivateKeyInfo, after the usual checks.
     mutating func add(_ information: OpaquePointer?) throws(CryptoError) {
         let der = unsafe SecretBytes(encodedBy: {
             unsafe information == nil ? 0 : i2d_PKCS8_PRIV_KEY_INFO(information, $0)
@@ -275,10 +265,8 @@ struct PKCS12Contents {
         key = try der.withBytes { bytes throws(CryptoError) in try PrivateKey(der: bytes) }
     }
 
-    /// Adds the certificate in a SafeBag ([RFC 7292
-    /// §4.2.3](https://www.rfc-editor.org/rfc/rfc7292#section-4.2.3)).
-    ///
-    /// A certificate with an unsupported key may be unrelated, and is skipped.
+    /// Reads a SafeBag ([RFC 7292 §4.2.3](https://www.rfc-editor.org/rfc/rfc7292#section-4.2.3));
+    /// an unsupported key may be unrelated and is skipped.
     mutating func add(certificateIn bag: OpaquePointer?) throws(CryptoError) {
         guard let encoding = unsafe [UInt8](encodedBy: { unsafe bag == nil ? 0 : i2d_PKCS12_SAFEBAG(bag, $0) }) else {
             throw CryptoError(
@@ -312,13 +300,12 @@ struct PKCS12Contents {
         return Array(encoding[range])
     }
 
-    /// Returns the key.
     func privateKey() throws(CryptoError) -> PrivateKey {
         guard let key else { throw CryptoError(.malformedCertificate, "The PKCS#12 file has no private key") }
         return key
     }
 
-    /// Returns the key's certificate, then those of its issuers that the file contains.
+    /// The issuers that the file contains follow the key's certificate.
     func chain() throws(CryptoError) -> [Certificate] {
         let key = try privateKey().publicKey
         guard var last = certificate(of: key) else {
@@ -333,7 +320,6 @@ struct PKCS12Contents {
         return chain
     }
 
-    /// Returns the first certificate with a key.
     private func certificate(of key: PublicKey) -> Certificate? {
         let encoding = key.spkiDER()
         if let certificate = certificates.first(where: { $0.subjectPublicKeyInfo == encoding }) { return certificate }
@@ -360,8 +346,7 @@ struct PKCS12Contents {
 /// together with the file. Only plain and password-encrypted contents are supported, whose
 /// certificates are still encoded when the file has been decoded.
 enum PKCS12ContentTypes {
-    /// Checks the content of a file, which may be BER
-    /// ([RFC 7292 §4](https://www.rfc-editor.org/rfc/rfc7292#section-4)).
+    /// The file may be BER ([RFC 7292 §4](https://www.rfc-editor.org/rfc/rfc7292#section-4)).
     static func check(file octets: [UInt8]) throws(CryptoError) {
         try octets.withBytes { bytes throws(CryptoError) in
             try unsafe elements(of: bytes) { elements throws(CryptoError) in
@@ -371,7 +356,7 @@ enum PKCS12ContentTypes {
         }
     }
 
-    /// Checks the parts of a file whose own content has been checked.
+    /// The file's own content must have been checked.
     static func check(partsOf file: OpaquePointer) throws(CryptoError) {
         let encoding = unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(file, $0) })
         guard let encoding else { throw malformed }
@@ -418,7 +403,7 @@ enum PKCS12ContentTypes {
         }
     }
 
-    /// Calls a closure with the elements of a SEQUENCE in BER, which aren't decoded.
+    /// The SEQUENCE is BER; its elements aren't decoded.
     private static func elements(
         of bytes: RawSpan,
         _ body: ([UnsafeMutablePointer<ASN1_TYPE>]) throws(CryptoError) -> Void

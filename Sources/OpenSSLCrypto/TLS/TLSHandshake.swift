@@ -21,18 +21,13 @@ package final class TLSHandshake: Sendable {
         var session: Session?
     }
 
-    /// The result of a successful handshake.
     package struct Session: Sendable {
-        /// The version, or `nil` for one that isn't supported.
         package let version: TLSProtocolVersion?
-        /// A Boolean value that indicates whether the handshake resumed an earlier session.
         package let isResumed: Bool
     }
 
-    /// Creates a handshake that enforces a policy.
+    /// The host is in ASCII and without brackets, or `nil` if only the proxy connection uses TLS.
     ///
-    /// The host is the name or address of the server, in ASCII and without brackets, or `nil` if
-    /// only the proxy connection uses TLS. The proxy host is that of a proxy that may be the peer.
     /// `onRecord` is called for each record that the connection receives, also after the handshake.
     package init(
         policy: TLSClientPolicy,
@@ -46,7 +41,6 @@ package final class TLSHandshake: Sendable {
         self.proxyHost = proxyHost.map(Self.normalized)
     }
 
-    /// The known reason for a failed handshake, or `nil`.
     package var problem: TLSProblem? {
         state.withLock { state in
             if let refusal = state.refusal { return refusal }
@@ -57,11 +51,9 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// The result of the handshake, or `nil` before it succeeds.
     package var session: Session? { state.withLock(\.session) }
 
-    /// Returns the canonical form of a host without brackets: lower case, without a trailing dot,
-    /// and IPv4 addresses as four numbers.
+    /// Returns lower case, without a trailing dot, and IPv4 addresses as four numbers.
     ///
     /// libcurl connects to `127.1` as to 127.0.0.1, and sends neither in the handshake.
     package static func normalized(_ host: String) -> String {
@@ -86,7 +78,7 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// Records an alert, given as level and description, that terminates the connection.
+    /// The alert has a level and a description.
     func noteAlert(_ alert: Int32, isReceived: Bool) {
         let description = UInt8(truncatingIfNeeded: alert)
         // These two alerts are part of an orderly close.
@@ -98,10 +90,10 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// Applies the policy to the `SSL_CTX` of a new connection, which must not have an `SSL` yet.
+    /// The `SSL_CTX` must not have an `SSL` yet.
     ///
-    /// It throws `openSSL` if the context belongs to another copy of the TLS library or if OpenSSL
-    /// fails. The connection must not be opened then.
+    /// If it throws `openSSL`, because the context belongs to another copy of the TLS library or
+    /// OpenSSL fails, the connection must not be opened.
     package func apply(to pointer: UnsafeMutableRawPointer) throws(CryptoError) {
         OpenSSLLibrary.prepareAndClearErrors()
         // Errors that earlier calls on this thread left would make the handshake appear to fail.
@@ -137,15 +129,12 @@ package final class TLSHandshake: Sendable {
         unsafe SSL_CTX_ctrl(context, command, value, nil)
     }
 
-    /// Returns whether the context was created by the library that this process calls.
-    ///
     /// Each copy of the library has its own function tables at different addresses.
     private static func isOurs(_ context: OpaquePointer) -> Bool {
         let method = unsafe SSL_CTX_get_ssl_method(context)
         return unsafe method == TLS_client_method() || method == TLS_method()
     }
 
-    /// Sets the callbacks and gives OpenSSL a reference to this object.
     private func attach(to context: OpaquePointer) throws(CryptoError) {
         let reference = unsafe Unmanaged.passRetained(self)
         guard Self.index >= 0, unsafe SSL_CTX_set_ex_data(context, Self.index, reference.toOpaque()) == 1 else {
@@ -191,7 +180,7 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    /// The index of the reference in an `SSL_CTX`; negative if memory ran out.
+    /// Negative if memory ran out.
     private static let index = unsafe CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX,
         0,
@@ -204,7 +193,6 @@ package final class TLSHandshake: Sendable {
         }
     )
 
-    /// Returns the handshake whose policy was applied to a connection's context, or `nil`.
     static func of(_ connection: OpaquePointer?) -> TLSHandshake? {
         guard index >= 0, let connection = unsafe connection else { return nil }
         return unsafe behind(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), index))
@@ -213,11 +201,9 @@ package final class TLSHandshake: Sendable {
     private static func behind(_ pointer: UnsafeMutableRawPointer?) -> TLSHandshake? {
         unsafe pointer.map { unsafe Unmanaged<TLSHandshake>.fromOpaque($0).takeUnretainedValue() }
     }
-}
 
-// OpenSSL's callbacks during a handshake.
-extension TLSHandshake {
-    /// Returns whether the server's certificate is valid for its name and the policy accepts it.
+    // OpenSSL's callbacks during a handshake.
+
     func accepts(verifying context: OpaquePointer) -> Bool {
         let connection = unsafe X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx())
         let peer = unsafe peerName(OpaquePointer(connection))
@@ -246,8 +232,7 @@ extension TLSHandshake {
         return true
     }
 
-    /// Returns whether to continue the handshake after the server requested a certificate, possibly
-    /// without sending one.
+    /// Returns whether to continue the handshake, possibly without sending a certificate.
     func identifies(on connection: OpaquePointer) -> Bool {
         defer { OpenSSLLibrary.clearErrors() }
         // A proxy doesn't get the identity that's meant for the server.
@@ -269,7 +254,7 @@ extension TLSHandshake {
         }
     }
 
-    /// Returns the name or address of the peer, which may be a proxy; empty if unknown.
+    /// The peer may be a proxy; empty if unknown.
     private func peerName(_ connection: OpaquePointer?) -> String {
         if let name = unsafe SSL_get_servername(connection, TLSEXT_NAMETYPE_host_name) {
             return Self.normalized(unsafe String(cString: name))
@@ -278,7 +263,6 @@ extension TLSHandshake {
         return [host, proxyHost].compactMap(\.self).first { IPAddress($0) != nil } ?? ""
     }
 
-    /// Requires the certificate to match a name or address.
     private static func expect(_ peer: String, of context: OpaquePointer) -> Bool {
         let parameters = unsafe X509_STORE_CTX_get0_param(context)
         guard IPAddress(peer) == nil else { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, peer) == 1 }
@@ -297,27 +281,20 @@ extension TLSHandshake {
     }
 }
 
-/// The settings for a client's TLS connections, including the servers to accept.
 package struct TLSClientPolicy: Sendable {
-    /// A closure that provides the trusted root certificates.
     package var trust: @Sendable () throws(CryptoError) -> TrustStore
-    /// The oldest TLS version to use.
     package var minimumVersion: TLSProtocolVersion
-    /// The newest TLS version to use, or `nil` for the newest that OpenSSL supports.
+    /// `nil` for the newest that OpenSSL supports.
     package var maximumVersion: TLSProtocolVersion?
-    /// A closure that provides the client's identity for each connection to a server that requests
-    /// a certificate.
+    /// Called for each connection to a server that requests a certificate.
     package var identity: (@Sendable () throws -> TLSIdentity?)?
-    /// A closure that evaluates each server with a verified chain and name; an error rejects the
-    /// server.
+    /// An error rejects the server.
     ///
     /// It runs on the connection's thread, before any data other than the handshake is sent.
     package var evaluate: (@Sendable (TLSPeer) throws -> Void)?
-    /// A Boolean value that indicates whether a connection may resume an earlier session, which
-    /// isn't evaluated again.
+    /// A resumed session isn't evaluated again.
     package var allowsResumption: Bool { evaluate == nil && identity == nil }
 
-    /// Creates a policy.
     package init(
         trust: @escaping @Sendable () throws(CryptoError) -> TrustStore,
         minimumVersion: TLSProtocolVersion = .tls12,
@@ -333,27 +310,22 @@ package struct TLSClientPolicy: Sendable {
     }
 }
 
-/// A TLS server with verified certificates.
 package struct TLSPeer: Sendable {
-    /// A certificate of the verified chain.
     package struct ChainLink: Sendable {
-        /// The certificate's DER encoding.
         package let der: [UInt8]
-        /// The SHA-256 hash of its SubjectPublicKeyInfo, for any kind of key.
+        /// The SHA-256 hash of the SubjectPublicKeyInfo, for any kind of key.
         package let publicKeyHash: [UInt8]
     }
 
-    /// The requested name or address of the server, in lower case and without brackets or a
-    /// trailing dot; empty for a proxy that's only known by its address.
+    /// In lower case, without brackets and a trailing dot; empty for a proxy that's only known by
+    /// its address.
     package let host: String
-    /// The verified chain, from the server's certificate to a trusted one.
-    ///
-    /// It may differ from the certificates that the server sent.
+    /// From the server's certificate to a trusted one; it may differ from what the server sent.
     package let chain: [ChainLink]
 }
 
 extension TLSPeer.ChainLink {
-    /// Reads a certificate that OpenSSL has decoded and still owns.
+    /// OpenSSL still owns the certificate.
     init(borrowing certificate: OpaquePointer) throws(CryptoError) {
         der = try unsafe Certificate.octets(of: certificate)
         let key = unsafe [UInt8](encodedBy: { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), $0) })
@@ -363,12 +335,10 @@ extension TLSPeer.ChainLink {
 }
 
 extension Certificate {
-    /// Copies a certificate that OpenSSL has decoded.
     init(copying certificate: OpaquePointer) throws(CryptoError) {
         try self.init(der: unsafe Self.octets(of: certificate))
     }
 
-    /// Returns the original DER encoding.
     static func octets(of certificate: OpaquePointer) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         return try unsafe [UInt8](encodedBy: { unsafe i2d_X509(certificate, $0) })

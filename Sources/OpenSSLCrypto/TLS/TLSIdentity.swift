@@ -1,20 +1,16 @@
 internal import COpenSSL
 
 /// The identity of a TLS client: a certificate, those of its issuers, and the private key.
-///
-/// A value can serve any number of connections.
 package struct TLSIdentity: Sendable {
-    /// The certificates, starting with the client's own.
     package let certificates: [Certificate]
 
     let key: EVPKey
 
-    /// Creates an identity from the client's certificate, followed by those of its issuers as sent
-    /// to the peer, and its private key.
+    /// The client's certificate comes first, then those of its issuers as sent to the peer; the
+    /// root may be missing.
     ///
-    /// It throws `invalidArgument` unless there are one to ten certificates; the root may be
-    /// missing. A key of another certificate is a `keyMismatch`, and one that can't sign a
-    /// `wrongKeyType`.
+    /// It throws `invalidArgument` unless there are one to ten certificates, `keyMismatch` for a
+    /// key of another certificate, and `wrongKeyType` for one that can't sign.
     package init(certificates: [Certificate], privateKey: PrivateKey) throws(CryptoError) {
         if case .montgomery = privateKey {
             throw CryptoError(.wrongKeyType, "\(privateKey.kind) keys can't sign, so TLS can't use them")
@@ -30,7 +26,7 @@ package struct TLSIdentity: Sendable {
         key = try EVPKey.make(privateKey)
     }
 
-    /// Sets a connection's certificates and key, to which OpenSSL then holds its own references.
+    /// OpenSSL holds its own references then.
     func use(on connection: OpaquePointer) throws(CryptoError) {
         let isUsed = unsafe try CertificateStack(certificates.dropFirst()).withPointer { issuers in
             unsafe certificates[0].x509.withPointer { certificate in
@@ -44,9 +40,7 @@ package struct TLSIdentity: Sendable {
         }
     }
 
-    /// The maximum size of a PKCS#12 file, in bytes.
     package static let maximumPKCS12Size = 1 << 20
-    /// The maximum number of keys, certificates and other contents of a PKCS#12 file.
     package static let maximumPKCS12Count = 256
 
     /// Reads a PKCS#12 file ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)), such as a `.p12`

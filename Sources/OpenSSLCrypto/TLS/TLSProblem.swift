@@ -2,30 +2,22 @@ internal import COpenSSL
 
 /// The reason for a failed TLS handshake.
 package enum TLSProblem: Error, Sendable {
-    /// The certificate chain doesn't lead to a trusted one, or a certificate doesn't permit its
-    /// use; with OpenSSL's message.
+    /// With OpenSSL's message.
     case untrusted(String)
-    /// A certificate of the chain has expired.
     case expired
-    /// A certificate of the chain is not valid yet.
     case notYetValid
-    /// The certificate belongs to another host.
     case wrongHost
-    /// The policy's evaluation rejected the peer.
+    /// By the policy's evaluation.
     case refused(any Error)
-    /// The policy couldn't provide the identity that the server requested.
     case identityUnavailable(any Error)
     /// The server requires a certificate, but the client didn't send one.
     case clientCertificateRequired
-    /// The server rejected the client's certificate.
     case clientCertificateRefused
-    /// Both sides have no TLS version in common.
     case protocolVersion
     /// The server ended the handshake with another alert
     /// ([RFC 8446 §6](https://www.rfc-editor.org/rfc/rfc8446#section-6)).
     case alert(UInt8)
 
-    /// Creates a problem from a verification result.
     init(verification code: Int32) {
         switch code {
         case X509_V_ERR_CERT_HAS_EXPIRED: self = .expired
@@ -37,8 +29,6 @@ package enum TLSProblem: Error, Sendable {
         }
     }
 
-    /// Creates a problem from the description of an alert that the server sent, depending on
-    /// whether it requested a certificate and the client sent one.
     init(alert description: UInt8, wasAsked: Bool, hasAnswered: Bool) {
         switch Int32(description) {
         case SSL3_AD_BAD_CERTIFICATE, SSL3_AD_UNSUPPORTED_CERTIFICATE, SSL3_AD_CERTIFICATE_REVOKED,
@@ -54,7 +44,6 @@ package enum TLSProblem: Error, Sendable {
         }
     }
 
-    /// Returns the name of an alert, such as `unrecognized name`.
     package static func name(ofAlert description: UInt8) -> String {
         unsafe SSL_alert_desc_string_long(Int32(description)).map { unsafe String(cString: $0) }
             ?? "alert \(description)"

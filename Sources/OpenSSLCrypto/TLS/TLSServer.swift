@@ -1,47 +1,31 @@
 internal import COpenSSL
 
-/// The settings of a TLS server.
 package struct TLSServerConfiguration: Sendable {
-    /// A version of TLS; the raw value is its number in the protocol.
     package enum Version: UInt16, Sendable, Comparable, CaseIterable {
-        /// TLS 1.1, which is deprecated ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)); for
-        /// testing that clients reject it.
+        /// Deprecated ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)); for testing that
+        /// clients reject it.
         case insecureTLS11 = 0x0302
-        /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
         case tls12 = 0x0303
-        /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
         case tls13 = 0x0304
 
-        /// Compares the ages of two versions.
         package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The policy for client certificates.
     package enum ClientAuthentication: Sendable {
-        /// The server doesn't request a certificate.
         case none
-        /// The server requests a certificate, which is optional; one that doesn't lead to one of
-        /// the roots ends the handshake.
+        /// A certificate is optional; one that doesn't lead to a root ends the handshake.
         case requested(roots: [Certificate])
-        /// The handshake fails without a certificate that leads to one of the roots.
         case required(roots: [Certificate])
     }
 
-    /// The server's certificate, then those of its issuers.
     package var chain: CertificateChain
-    /// The key pair of the first certificate.
     package var key: PrivateKey
-    /// The policy for client certificates; by default, none are requested.
     package var clientAuthentication = ClientAuthentication.none
-    /// The oldest TLS version to accept, 1.2 by default.
     package var minimumVersion = Version.tls12
-    /// The newest TLS version to accept, 1.3 by default.
     package var maximumVersion = Version.tls13
-    /// A Boolean value that indicates whether clients get tickets for resuming sessions, as they do
-    /// by default.
+    /// For resuming sessions.
     package var issuesSessionTickets = true
 
-    /// Creates a configuration for TLS 1.2 and 1.3 that doesn't request client certificates.
     package init(chain: CertificateChain, key: PrivateKey) {
         self.chain = chain
         self.key = key
@@ -57,8 +41,6 @@ package struct TLSServerConfiguration: Sendable {
 @safe package final class TLSServerContext: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    /// Creates a context.
-    ///
     /// Versions in the wrong order and a certificate that this OpenSSL rejects for servers are an
     /// `invalidArgument`.
     package init(_ configuration: TLSServerConfiguration) throws(CryptoError) {
@@ -80,7 +62,7 @@ package struct TLSServerConfiguration: Sendable {
         unsafe SSL_CTX_free(pointer)
     }
 
-    /// Creates the state of a new connection, which the caller must free.
+    /// The caller must free the connection.
     func makeConnection() throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.clearErrors()
         guard let connection = unsafe SSL_new(pointer) else { throw CryptoError(failed: "SSL_new", "No memory") }
@@ -162,8 +144,7 @@ package struct TLSServerConfiguration: Sendable {
         }
     }
 
-    /// Selects `http/1.1` from the client's list of names, each preceded by a length byte (RFC 7301
-    /// §3.1).
+    /// The client's list has names, each preceded by a length byte (RFC 7301 §3.1).
     private static let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, name, size, offers, offersSize, _ in
         let supported = Array("http/1.1".utf8)
         let list = unsafe UnsafeBufferPointer(start: offers, count: Int(offersSize))
@@ -188,24 +169,20 @@ package struct TLSServerConfiguration: Sendable {
 /// Pass data from the network to ``receive(_:)`` and send the data from ``takeCiphertext()``. No
 /// method blocks. Use a connection from one thread at a time.
 @safe package final class TLSServerConnection {
-    /// The result of reading or writing.
     package enum Outcome: Sendable {
-        /// The number of plaintext bytes transferred.
+        /// In bytes of plaintext.
         case transferred(Int)
-        /// Continuing requires more data from the network.
         case needsInput
         /// The client closed its side of the connection
         /// ([RFC 8446 §6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
         case ended
-        /// The connection failed; ``takeCiphertext()`` may return an alert that tells the client
-        /// the reason.
+        /// ``takeCiphertext()`` may return an alert that tells the client the reason.
         case failed(CryptoError)
     }
 
     private let pointer: OpaquePointer
     private var failure: CryptoError?
 
-    /// Creates a connection with the server's settings; reading from it performs the handshake.
     package init(_ context: TLSServerContext) throws(CryptoError) {
         unsafe pointer = try context.makeConnection()
         let input = unsafe BIO_new(BIO_s_mem())
@@ -224,7 +201,6 @@ package struct TLSServerConfiguration: Sendable {
         unsafe SSL_free(pointer)
     }
 
-    /// Adds data received from the network.
     package func receive(_ ciphertext: RawSpan) {
         OpenSSLLibrary.clearErrors()
         let isTaken = unsafe ciphertext.withUnsafeBytes { bytes in
@@ -236,8 +212,7 @@ package struct TLSServerConfiguration: Sendable {
         }
     }
 
-    /// Reads data from the client into the start of a nonempty buffer, after performing the
-    /// handshake.
+    /// Performs the handshake first; the buffer must not be empty.
     package func read(into buffer: inout [UInt8]) -> Outcome {
         transfer("SSL_read_ex") { count in
             unsafe buffer.withUnsafeMutableBytes { buffer in
@@ -246,7 +221,7 @@ package struct TLSServerConfiguration: Sendable {
         }
     }
 
-    /// Encrypts nonempty data for the client, either all of it or none.
+    /// Encrypts nonempty data, either all of it or none.
     package func write(_ plaintext: RawSpan) -> Outcome {
         transfer("SSL_write_ex") { count in
             unsafe plaintext.withUnsafeBytes { bytes in
@@ -255,7 +230,7 @@ package struct TLSServerConfiguration: Sendable {
         }
     }
 
-    /// Tells the client that no more data follows, unless the handshake didn't succeed.
+    /// Does nothing unless the handshake succeeded.
     package func finish() {
         guard failure == nil, isHandshakeFinished else { return }
         OpenSSLLibrary.clearErrors()
@@ -264,7 +239,6 @@ package struct TLSServerConfiguration: Sendable {
         OpenSSLLibrary.clearErrors()
     }
 
-    /// Removes and returns the data to send to the network.
     package func takeCiphertext() -> [UInt8] {
         let output = unsafe SSL_get_wbio(pointer)
         let size = unsafe BIO_ctrl_pending(output)
@@ -277,10 +251,8 @@ package struct TLSServerConfiguration: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the handshake succeeded.
     package var isHandshakeFinished: Bool { unsafe SSL_is_init_finished(pointer) == 1 }
 
-    /// The result of the handshake, or `nil` if it hasn't finished.
     package var session: TLSServerSession? {
         guard isHandshakeFinished else { return nil }
         return TLSServerSession(
@@ -332,20 +304,15 @@ package struct TLSServerConfiguration: Sendable {
     }
 }
 
-/// The result of a handshake.
 package struct TLSServerSession: Sendable {
-    /// The TLS version, or `nil` if ``TLSServerConfiguration/Version`` doesn't include it.
+    /// `nil` for versions that ``TLSServerConfiguration/Version`` doesn't include.
     package let version: TLSServerConfiguration.Version?
-    /// The cipher suite's name in OpenSSL.
     package let cipherSuite: String
-    /// A Boolean value that indicates whether the handshake resumed an earlier session, without
-    /// exchanging certificates.
+    /// A resumed session doesn't exchange certificates.
     package let isResumed: Bool
-    /// The server name that the client requested
-    /// ([RFC 6066 §3](https://www.rfc-editor.org/rfc/rfc6066#section-3)).
+    /// [RFC 6066 §3](https://www.rfc-editor.org/rfc/rfc6066#section-3).
     package let serverName: String?
-    /// The application protocol selected with ALPN.
     package let applicationProtocol: String?
-    /// The client's certificate, sent in this session or in the resumed one.
+    /// Sent in this session or in the resumed one.
     package let clientCertificate: Certificate?
 }
