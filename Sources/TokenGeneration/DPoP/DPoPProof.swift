@@ -7,13 +7,9 @@ internal import OpenSSLCrypto
 public struct DPoPProof: Sendable {
     /// The key that signed the proof.
     public let key: VerificationKey
-    /// The method of the request, `htm`.
     package let method: String
-    /// The URL of the request as the client wrote it, `htu`.
     package let url: String
-    /// The time at which the proof was made, `iat`.
     package let issuedAt: Date
-    /// The proof's ID, `jti`.
     package let jwtID: String
     /// The server's nonce, `nonce`, or `nil`.
     package let nonce: String?
@@ -64,7 +60,6 @@ public struct DPoPProofGenerator: Sendable {
     /// request in `dpop_jkt`.
     public let thumbprint: String
 
-    /// The encoded header, which is the same in all proofs.
     private let header: [UInt8]
     private let signingService: any SigningService
 
@@ -153,7 +148,6 @@ private struct ProofSigner: LocalSigningService {
 /// The access token of a request, and the key that it is bound to
 /// ([RFC 9449 §6](https://www.rfc-editor.org/rfc/rfc9449#section-6)).
 public struct DPoPAccessToken: Sendable {
-    /// The thumbprint of the key that the token is bound to.
     let thumbprint: String
     let hash: String
 
@@ -193,7 +187,6 @@ public struct DPoPAccessToken: Sendable {
         hash = try Self.hash(of: text)
     }
 
-    /// Returns the SHA-256 hash of a text in base64url, as in `ath`.
     static func hash(of text: String) throws(TokenError) -> String {
         try NamedHash.sha256.digest(of: Array(text.utf8), failure: .signingFailed)
     }

@@ -46,7 +46,6 @@ public struct DPoPVerifier: Sendable {
     private let leeway: Duration
     private let replayCache: any ReplayCache
 
-    /// The media type of proofs.
     static let type = "dpop+jwt"
 
     /// Creates a verifier.

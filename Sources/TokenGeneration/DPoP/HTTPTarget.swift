@@ -4,7 +4,6 @@
 ///
 /// `HTTPS://Example.org:443/a/./b/%7euser?x=1` and `https://example.org/a/b/~user` are the same.
 package struct HTTPTarget: Equatable {
-    /// The normalized URL.
     package let text: String
 
     /// Parses an absolute `http` or `https` URI.
@@ -67,7 +66,6 @@ package struct HTTPTarget: Equatable {
     }
 }
 
-/// A parser that splits a URI and normalizes its parts.
 private struct URIReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -217,8 +215,6 @@ extension UInt8 {
         }
     }
 
-    /// A Boolean value that indicates whether the byte is a delimiter that may appear unescaped
-    /// after the authority.
     fileprivate var isReservedInPath: Bool {
         switch self {
         case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "&")...UInt8(ascii: ","),

@@ -48,9 +48,7 @@ public protocol ReplayCache: Sendable {
 ///
 /// Each key has a quota, so that a client that floods the server with proofs affects only itself.
 public final class InMemoryReplayCache: ReplayCache {
-    /// The maximum number of identifiers in the cache.
     package let capacity: Int
-    /// The maximum number of identifiers per key.
     package let quotaPerKey: Int
 
     /// The number of expired identifiers that one call removes, unless it needs more room.
@@ -65,7 +63,6 @@ public final class InMemoryReplayCache: ReplayCache {
         var known: Set<[UInt8]> = []
         var countByKey: [[UInt8]: Int] = [:]
         var byExpiration = ExpirationHeap()
-        /// The latest expiration of a removed identifier.
         var horizon = Date.distantPast
 
         func isFull(_ capacity: Int) -> Bool { known.count >= capacity }
@@ -146,7 +143,6 @@ public final class InMemoryReplayCache: ReplayCache {
     }
 }
 
-/// A binary heap of identifiers, with the one that expires first at the top.
 private struct ExpirationHeap {
     struct Entry {
         let expiration: Date

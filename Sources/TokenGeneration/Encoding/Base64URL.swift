@@ -10,17 +10,14 @@ internal import OpenSSLCrypto
 ///
 /// The running time doesn't depend on the bytes, which can be a secret key's.
 package enum Base64URL {
-    /// Encodes bytes.
     package static func encode(_ bytes: [UInt8]) -> String {
         encode(bytes.span)
     }
 
-    /// Encodes bytes.
     package static func encode(_ bytes: Span<UInt8>) -> String {
         String(utf8Capacity: encodedSize(bytes.count)) { output in encode(bytes, into: &output) }
     }
 
-    /// Encodes bytes and appends the text to an array.
     package static func encode(_ bytes: Span<UInt8>, into text: inout [UInt8]) {
         // Appending nothing to an empty array would write to the storage that all of them share.
         guard !bytes.isEmpty else { return }
@@ -65,23 +62,14 @@ package enum Base64URL {
         }
     }
 
-    /// Returns the length of the encoded text for a number of bytes.
     package static func encodedSize(_ count: Int) -> Int {
         count / 3 * 4 + (count % 3 * 4 + 2) / 3
     }
 
-    /// Decodes text.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
-    ///   the text.
     package static func decode(_ text: String) throws(TokenError) -> [UInt8] {
         try decode(text.utf8.span)
     }
 
-    /// Decodes text that is given as ASCII bytes.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
-    ///   the text.
     package static func decode(_ text: Span<UInt8>) throws(TokenError) -> [UInt8] {
         try checkSize(text)
         return try [UInt8](capacity: decodedSize(text.count)) { output throws(TokenError) in
@@ -92,10 +80,6 @@ package enum Base64URL {
         }
     }
 
-    /// Decodes text that is given as ASCII bytes.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
-    ///   the text.
     static func data(_ text: Span<UInt8>) throws(TokenError) -> Data {
         try checkSize(text)
         var data = Data(count: decodedSize(text.count))
@@ -106,9 +90,6 @@ package enum Base64URL {
         return data
     }
 
-    /// Runs the decoding of a part of a token, which errors name.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     static func decoding<Bytes>(
         _ part: String,
         _ decode: () throws(TokenError) -> Bytes
@@ -120,9 +101,6 @@ package enum Base64URL {
         }
     }
 
-    /// Decodes a part of a token, which errors name.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     static func decode(_ text: Span<UInt8>, _ part: String) throws(TokenError) -> [UInt8] {
         try decoding(part) { () throws(TokenError) in try decode(text) }
     }

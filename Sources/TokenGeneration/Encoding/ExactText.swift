@@ -12,8 +12,6 @@ extension String {
         utf8.count == other.utf8.count && utf8.span.isEqual(to: other.utf8.span)
     }
 
-    /// Returns a Boolean value that indicates whether two strings are equal except for the case of
-    /// ASCII letters.
     package func isExactlyIgnoringASCIICase(_ other: String) -> Bool {
         utf8.count == other.utf8.count
             && zip(utf8, other.utf8).allSatisfy { left, right in left.lowercased == right.lowercased }
@@ -21,16 +19,12 @@ extension String {
 }
 
 extension UInt8 {
-    /// A Boolean value that indicates whether the byte is a decimal digit.
     package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
-    /// A Boolean value that indicates whether the byte is a space, a tab or a line break.
     package var isBlank: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
 
-    /// The byte, or the lowercase letter of an uppercase one.
     var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
 
-    /// The value of a hexadecimal digit, or `nil` for any other byte.
     var hexadecimalValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")

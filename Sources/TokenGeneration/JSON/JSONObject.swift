@@ -36,12 +36,10 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
         for (name, value) in members { self[name] = value }
     }
 
-    /// Creates an object from members whose names are known to be distinct.
     init(distinctMembers members: [Member]) {
         self.init(distinctMembers: members, JSONMemberIndex(members))
     }
 
-    /// Creates an object from members and their index.
     init(distinctMembers members: [Member], _ positions: JSONMemberIndex) {
         self.members = members
         self.positions = positions
@@ -71,10 +69,8 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
         }
     }
 
-    /// Returns the index of the member with a name.
     func index(of name: String) -> Int? { positions.position(of: name, in: members) }
 
-    /// The maximum size that the parsing initializers accept, 1 MiB.
     package static var maximumSize: Int { JSONLimits.document.size }
 
     /// Parses an object from strict JSON text.
@@ -100,7 +96,6 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
         try self.init(parsing: Array(data), limits: .document)
     }
 
-    /// Parses an object with custom limits.
     package init(parsing bytes: [UInt8], limits: JSONLimits) throws(TokenError) {
         let value = try JSONParser.parse(bytes, limits: limits)
         guard case .object(let object) = value else {
@@ -137,7 +132,6 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
         return String(decoding: writer.finished(), as: UTF8.self)
     }
 
-    /// Returns the deterministic JSON in UTF-8.
     package func serializedBytes() -> [UInt8] {
         var writer = JSONWriter()
         writer.write(self)
@@ -189,10 +183,6 @@ extension JSONObject: ExpressibleByDictionaryLiteral, CustomStringConvertible {
 }
 
 extension JSONObject {
-    /// Converts a dictionary of values that JSON can represent.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`. The message has the value's
-    ///   path, starting with `path`.
     init(converting dictionary: [String: Any], path: String, depth: Int = 1) throws(TokenError) {
         try JSONValue.checkDepth(depth, path)
         self.init()
@@ -270,7 +260,6 @@ extension JSONValue {
     }
 }
 
-/// A type whose values are JSON values.
 private protocol DirectlyConvertible {
     /// The JSON value, or `nil` for a number that isn't finite.
     var jsonValue: JSONValue? { get }
@@ -317,9 +306,7 @@ extension JSONNumber: DirectlyConvertible {
     fileprivate var jsonValue: JSONValue? { .number(self) }
 }
 
-/// An optional of any type.
 private protocol OptionalValue {
-    /// The wrapped value.
     var wrapped: Any? { get }
 }
 
@@ -331,22 +318,18 @@ extension Optional: OptionalValue {
 ///
 /// A linear search for every member of a large object would take quadratic time.
 struct JSONMemberIndex: Sendable {
-    /// The number of members up to which comparing names is faster than hashing.
     static let smallCount = 16
 
-    /// The positions, or `nil` for a small object.
     private var positions: [ByteComparedString: Int]?
 
     /// Creates the index of an object without members.
     init() {}
 
-    /// Creates the index of members with distinct names.
     init(_ members: [JSONObject.Member]) {
         guard members.count > Self.smallCount else { return }
         index(members)
     }
 
-    /// Returns the position of the member with a name, or `nil`.
     func position(of name: String, in members: [JSONObject.Member]) -> Int? {
         guard let positions else {
             // Borrows the elements of a span. An array's subscript would copy them.

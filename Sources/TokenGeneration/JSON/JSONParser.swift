@@ -10,10 +10,6 @@ struct JSONParser {
     private let limits: JSONLimits
     private var position = 0
 
-    /// Parses a text that consists of one value.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`. The message has the
-    ///   position.
     static func parse(_ bytes: [UInt8], limits: JSONLimits) throws(TokenError) -> JSONValue {
         guard bytes.count <= limits.size else {
             throw TokenError(.tooLarge, "the JSON has \(bytes.count) bytes, but the limit is \(limits.size)")
@@ -251,7 +247,6 @@ struct JSONParser {
             self.isLimit = isLimit
         }
 
-        /// Returns the same failure with the name of an enclosing member added to its path.
         func inMember(_ name: String) -> Failure {
             var failure = self
             failure.path.insert(name, at: 0)
@@ -267,14 +262,11 @@ struct JSONParser {
 
 /// The maximum size of a JSON text, so that an untrusted text can't exhaust the process.
 package struct JSONLimits: Sendable {
-    /// The maximum size of the whole text in bytes.
     package var size: Int
     /// The maximum nesting depth of objects and arrays; a flat object has depth 1.
     package var depth = 64
-    /// The maximum number of members in one object.
     package var members = 1_000
 
-    /// The limits for a token's header.
     package static let header = JSONLimits(size: 8_192)
     /// The limits for a document that isn't part of a token, such as a key set.
     package static let document = JSONLimits(size: 1_048_576)

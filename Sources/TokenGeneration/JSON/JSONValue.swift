@@ -211,7 +211,6 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
     /// The number as JSON text.
     public var description: String { literal }
 
-    /// The value of a number with a fraction or an exponent, computed in decimal.
     private var exactInteger: Int? {
         var digits: [UInt8] = []
         var scale = 0

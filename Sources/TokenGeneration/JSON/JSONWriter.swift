@@ -10,7 +10,6 @@ struct JSONWriter {
         self.isPretty = isPretty
     }
 
-    /// Returns the written bytes.
     consuming func finished() -> [UInt8] { output.finished() }
 
     mutating func write(_ object: JSONObject) {
@@ -79,19 +78,16 @@ extension JSONObject {
 /// The array is larger than needed, so that most bytes cost only a store.
 struct JSONOutput {
     private var storage: [UInt8]
-    /// The number of bytes written.
     private(set) var count = 0
 
     init(capacity: Int = 256) {
         storage = [UInt8](zeros: capacity)
     }
 
-    /// Creates an output that appends to existing bytes.
     init(continuing bytes: [UInt8]) {
         self.init(bytes, count: bytes.count)
     }
 
-    /// Creates an output from an array whose first bytes have been written.
     init(_ bytes: [UInt8], count: Int) {
         storage = bytes
         self.count = count
@@ -100,7 +96,6 @@ struct JSONOutput {
     /// The storage, of which only the first ``count`` bytes are valid.
     var buffer: [UInt8] { storage }
 
-    /// Returns the written bytes.
     consuming func finished() -> [UInt8] {
         storage.removeLast(storage.count - count)
         return storage
@@ -126,7 +121,6 @@ struct JSONOutput {
         append(literal.utf8.span)
     }
 
-    /// Writes bytes unchanged.
     mutating func append(_ bytes: Span<UInt8>) {
         reserve(bytes.count)
         let start = count
@@ -135,7 +129,6 @@ struct JSONOutput {
         count = start + bytes.count
     }
 
-    /// Removes the most recently written bytes.
     mutating func truncate(to count: Int) {
         self.count = min(count, self.count)
     }

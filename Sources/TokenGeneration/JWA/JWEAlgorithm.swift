@@ -13,7 +13,6 @@ public struct JWEAlgorithm: RegisteredName {
     /// The algorithms that the package implements, which are all values of this type.
     public static var implemented: [JWEAlgorithm] { JWEAlgorithmDescription.table.map(\.algorithm) }
 
-    /// Creates an algorithm of the table.
     init(tableName: String) {
         rawValue = tableName
     }
@@ -76,7 +75,6 @@ public struct JWEEncryption: RegisteredName {
     /// The name, as in the IANA registry.
     public let rawValue: String
 
-    /// The cipher.
     let cipher: AuthenticatedCipher
 
     /// The algorithms that the package implements, which are all values of this type.
@@ -106,13 +104,10 @@ public struct JWEEncryption: RegisteredName {
 ///
 /// The table has one row per algorithm. No other code in the module enumerates them.
 struct JWEAlgorithmDescription: Sendable {
-    /// The operation of an algorithm.
     enum Scheme: Sendable {
         case direct
         case keyWrap(keySize: Int)
         case gcmKeyWrap(AuthenticatedCipher)
-        /// Key agreement, with the size of the key that wraps the content key, or `nil` if the
-        /// agreed key is the content key.
         case agreement(wrapKeySize: Int?)
         case oaep(HashFunction)
         case password(HashFunction, wrapKeySize: Int, recommendedIterations: Int)
@@ -158,10 +153,8 @@ struct JWEAlgorithmDescription: Sendable {
         ),
     ]
 
-    /// The curves for key agreement, by their names in a key's `crv`.
     static let curves: [String] = KeyAgreementCurve.implemented.map(\.rawValue)
 
-    /// Returns a Boolean value that indicates whether the algorithm supports a key type and curve.
     func fits(_ keyType: KeyType, curve: String?) -> Bool {
         guard keyTypes.contains(keyType) else { return false }
         guard case .agreement = scheme else { return true }
@@ -177,14 +170,12 @@ struct JWEAlgorithmDescription: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the key is a password.
     var usesPassword: Bool {
         if case .password = scheme { true } else { false }
     }
 }
 
 extension JWEAlgorithm {
-    /// The description of the algorithm.
     var details: JWEAlgorithmDescription {
         // Every value comes from the table.
         JWEAlgorithmDescription.table.first { $0.algorithm == self } ?? JWEAlgorithmDescription.table[0]
@@ -201,7 +192,6 @@ extension JWEAlgorithm {
         }
     }
 
-    /// A Boolean value that indicates whether the keys are passwords.
     package var usesPassword: Bool { details.usesPassword }
 }
 

@@ -24,7 +24,6 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The name.
     public var description: String { rawValue }
 
-    /// Creates an algorithm of the table.
     init(tableName: String) {
         rawValue = tableName
     }
@@ -91,14 +90,12 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
 ///
 /// The table has one row per algorithm. No other code in the module enumerates them.
 struct AlgorithmDescription: Sendable {
-    /// The signature scheme of an algorithm.
     enum Scheme: Sendable {
         case hmac(HashFunction)
         case ecdsa(EllipticCurve, HashFunction)
         /// RSA; the salt of PSS is as long as the hash
         /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
         case rsa(RSASignaturePadding, HashFunction)
-        /// EdDSA on a curve, or on that of the key.
         case edwards(EdwardsCurve?)
         case mldsa(MLDSAParameters)
     }
@@ -106,7 +103,6 @@ struct AlgorithmDescription: Sendable {
     let algorithm: JWSAlgorithm
     let scheme: Scheme
 
-    /// The rows, in display order.
     static let table: [AlgorithmDescription] = [
         Self(algorithm: .hs256, scheme: .hmac(.sha256)),
         Self(algorithm: .hs384, scheme: .hmac(.sha384)),
@@ -156,7 +152,6 @@ struct AlgorithmDescription: Sendable {
         if case .hmac(let hash) = scheme { hash.digestSize } else { 0 }
     }
 
-    /// The length of every signature in bytes, or `nil` if it depends on the key.
     var signatureSize: Int? {
         switch scheme {
         case .hmac(let hash): hash.digestSize
@@ -182,8 +177,6 @@ struct AlgorithmDescription: Sendable {
     /// Hashes bytes with the hash function of the algorithm's signatures.
     ///
     /// The result is `nil` if the curve is needed but missing. `EdDSA` doesn't determine it.
-    ///
-    /// - Throws: ``CryptoError`` if OpenSSL doesn't support the hash function.
     func hash(_ bytes: RawSpan, on curve: EdwardsCurve?) throws(CryptoError) -> [UInt8]? {
         switch scheme {
         case .hmac(let hash), .ecdsa(_, let hash), .rsa(_, let hash): try hash.hash(bytes)
@@ -193,7 +186,6 @@ struct AlgorithmDescription: Sendable {
         }
     }
 
-    /// Returns a Boolean value that indicates whether the algorithm supports a key type and curve.
     func fits(_ keyType: KeyType, curve: String?) -> Bool {
         guard self.keyType == keyType else { return false }
         return curves.isEmpty ? curve == nil : curves.contains { curve?.isExactly($0) ?? false }
@@ -220,7 +212,6 @@ extension JWSAlgorithm {
         AlgorithmDescription.table.first { $0.algorithm == self }
     }
 
-    /// Returns the description of the algorithm.
     func supportedDetails() throws(TokenError) -> AlgorithmDescription {
         guard let details else {
             let known = Self.implemented.map(\.rawValue).joined(separator: ", ")
@@ -254,8 +245,6 @@ public struct NamedHash: RegisteredName {
     static let implemented: [NamedHash] = [.sha256, .sha384, .sha512]
 
     /// Returns the hash of bytes in base64url.
-    ///
-    /// - Throws: ``TokenError`` with the given code if OpenSSL doesn't offer the function.
     func digest(
         of bytes: [UInt8],
         failure: TokenError.Code = .unsupportedAlgorithm

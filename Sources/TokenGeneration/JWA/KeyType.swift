@@ -22,7 +22,6 @@ struct KeyType: Hashable, Sendable {
 
     static let known = [ec, rsa, okp, oct, akp]
 
-    /// Returns a description of a key for messages.
     static func description(_ keyType: KeyType, curve: String?) -> String {
         "a key of kty \(TokenError.shown(keyType.rawValue))"
             + (curve.map { keyType == akp ? " and alg \(TokenError.shown($0))" : " on curve \(TokenError.shown($0))" }
@@ -54,7 +53,6 @@ struct KeyType: Hashable, Sendable {
 /// A name from a registry, such as that of an algorithm, of which the package implements every
 /// value of the type.
 protocol RegisteredName: RawRepresentable<String>, Hashable, Sendable, CustomStringConvertible {
-    /// The values that the package implements.
     static var implemented: [Self] { get }
 }
 

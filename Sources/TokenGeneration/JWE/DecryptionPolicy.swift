@@ -76,11 +76,6 @@ public struct JWEHeaderPlacement: Hashable, Sendable {
 }
 
 extension DecryptionPolicy {
-    /// Returns the algorithms of a header, if the policy allows them, after checking `crit` and
-    /// `zip`.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch`,
-    ///   `malformedToken`, `criticalHeaderUnsupported` or `compressionRejected`.
     func check(_ header: JWEHeader) throws(TokenError) -> (JWEAlgorithmDescription, JWEEncryption) {
         guard let algorithm = JWEAlgorithm(rawValue: header.algorithm) else {
             let reason =
@@ -117,7 +112,6 @@ extension DecryptionPolicy {
         return (algorithm.details, encryption)
     }
 
-    /// Returns the number of iterations in a header.
     func iterations(in header: JWEHeader) throws(TokenError) -> Int {
         guard let number = header["p2c"]?.number, let count = number.integer else {
             throw TokenError(.malformedToken, "“p2c” of the header must be an integer")

@@ -4,17 +4,13 @@ internal import OpenSSLCrypto
 /// The parts of a JWE in any serialization, decoded but not decrypted
 /// ([RFC 7516 §7](https://www.rfc-editor.org/rfc/rfc7516#section-7)).
 struct EncryptedToken: Sendable {
-    /// The part for one recipient.
     struct Recipient: Sendable {
         /// The members of the recipient's header, which isn't protected; empty in a compact JWE.
         let header: JSONObject
-        /// The encrypted key, or an empty array.
         let encryptedKey: [UInt8]
     }
 
-    /// The encoded protected header as received, or an empty array.
     let protectedText: [UInt8]
-    /// The members of the protected header.
     let protectedHeader: JSONObject
     /// The members of the header that all recipients share and that isn't protected.
     let sharedHeader: JSONObject
@@ -24,7 +20,6 @@ struct EncryptedToken: Sendable {
     /// The ciphertext, which is decrypted in place.
     var ciphertext: Data
     let tag: [UInt8]
-    /// The additional data and its encoding as received, or `nil`.
     let additionalData: (octets: [UInt8], text: [UInt8])?
 
     /// The data that the tag also covers
@@ -40,9 +35,6 @@ struct EncryptedToken: Sendable {
         additionalData.map { protectedText + [UInt8(ascii: ".")] + $0 } ?? protectedText
     }
 
-    /// Reads a compact JWE.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(compact: String, limits: JWELimits) throws(TokenError) {
         let size = compact.utf8.count
         guard size <= limits.size else {
@@ -61,7 +53,6 @@ struct EncryptedToken: Sendable {
         }
     }
 
-    /// Reads the segments between the first three periods and the last one.
     private init(
         _ text: Span<UInt8>,
         _ dots: [Int],
@@ -96,9 +87,6 @@ struct EncryptedToken: Sendable {
         return last > dots[2] ? dots + [last] : nil
     }
 
-    /// Reads a general or flattened JSON serialization and ignores unknown members.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(json: [UInt8], limits: JWELimits) throws(TokenError) {
         let members = try JSONToken.object(in: json, limits.document)
         // RFC 7516 §9 uses these members to tell JWS from JWE. Parsers would disagree on a text
@@ -162,7 +150,6 @@ struct EncryptedToken: Sendable {
 }
 
 extension EncryptedToken.Recipient {
-    /// Reads an element of `recipients`, or the whole object in the flattened form.
     fileprivate init(_ members: JSONObject) throws(TokenError) {
         header = try members.header("header")
         let text = try members.string("encrypted_key") ?? ""

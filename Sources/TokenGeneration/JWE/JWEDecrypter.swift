@@ -19,7 +19,6 @@ internal import OpenSSLCrypto
 /// attacker learns nothing from it. Keys and URLs in a header (`jwk`, `jku`, `x5c`, `x5u`) are
 /// ignored. For tokens with a signed token inside, use ``JWTVerifier/verify(encrypted:with:)``.
 public struct JWEDecrypter: Sendable {
-    /// The requirements for the encryption.
     package let policy: DecryptionPolicy
 
     private let keys: [DecryptionKey]
@@ -156,7 +155,6 @@ public struct DecryptedJWE: Sendable {
 
 /// A JWE whose headers and sizes have passed every check that doesn't need a key.
 struct AcceptedJWE: Sendable {
-    /// The index of the key to decrypt with.
     let keyIndex: Int
     let management: KeyManagement
     let encryption: JWEEncryption
@@ -167,9 +165,6 @@ struct AcceptedJWE: Sendable {
     /// Checks the headers in the order of
     /// [RFC 7516 §5.2](https://www.rfc-editor.org/rfc/rfc7516#section-5.2), and selects the
     /// recipient and the key.
-    ///
-    /// - Throws: ``TokenError`` as ``JWEDecrypter/decrypt(compact:)`` does, except for
-    ///   `decryptionFailed`.
     init(_ token: EncryptedToken, _ keys: [RecipientIdentity], _ policy: DecryptionPolicy) throws(TokenError) {
         var accepted: [(recipient: Int, header: JWEHeader, JWEAlgorithmDescription, JWEEncryption)] = []
         var refusal: TokenError?
@@ -270,13 +265,10 @@ struct AcceptedJWE: Sendable {
     }
 }
 
-/// A recipient's key, as far as the choice between several keys depends on it.
 struct RecipientIdentity: Sendable {
     let algorithm: JWEAlgorithm
     let keyID: String?
-    /// The content encryption of a key for `dir`, or `nil`.
     let encryption: JWEEncryption?
-    /// The curve of a key for key agreement, or `nil` if it's unknown.
     let curve: String?
 
     init(_ key: DecryptionKey) {
@@ -319,7 +311,6 @@ struct RecipientIdentity: Sendable {
     }
 }
 
-/// The indexes of the header of a JWE's recipient and of the key to decrypt with.
 struct RecipientSelection: Sendable {
     let header: Int
     let key: Int
@@ -332,8 +323,6 @@ struct RecipientSelection: Sendable {
     /// A pair matches if the algorithms are the same and both have the same key ID. Without such a
     /// pair, those match in which the recipient or the key has no key ID. A single key always
     /// matches a single recipient with its algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unknownKey` or `ambiguousKey`.
     init(_ headers: [JWEHeader], _ keys: [RecipientIdentity]) throws(TokenError) {
         var named: [RecipientSelection] = []
         var unnamed: [RecipientSelection] = []

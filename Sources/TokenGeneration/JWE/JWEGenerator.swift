@@ -192,7 +192,6 @@ extension EncryptionKey {
     }
 }
 
-/// A JWE with everything but its encrypted content, which is written directly to a serialization.
 struct PreparedJWE: Sendable {
     let protectedText: [UInt8]
     let unprotectedHeader: JSONObject
@@ -203,9 +202,6 @@ struct PreparedJWE: Sendable {
     let contentKey: SecretBytes
     let vector: [UInt8]
 
-    /// Encrypts the content and returns the compact serialization.
-    ///
-    /// - Throws: ``CryptoError`` if OpenSSL fails.
     func compact() throws(CryptoError) -> String {
         let key = recipients.first?.encryptedKey ?? []
         let sizes = [key.count, vector.count, cipher.ciphertextSize(plaintext.count), cipher.tagSize]
@@ -223,18 +219,12 @@ struct PreparedJWE: Sendable {
         }
     }
 
-    /// Encrypts the content and returns the flattened JSON serialization.
-    ///
-    /// - Throws: ``CryptoError`` if OpenSSL fails.
     func flattenedJSON() throws(CryptoError) -> JSONObject {
         var object = try shared()
         for member in recipients.first.map(Self.members) ?? [:] { object[member.name] = member.value }
         return object
     }
 
-    /// Encrypts the content and returns the general JSON serialization.
-    ///
-    /// - Throws: ``CryptoError`` if OpenSSL fails.
     func generalJSON() throws(CryptoError) -> JSONObject {
         var object = try shared()
         object["recipients"] = .array(recipients.map { .object(Self.members(of: $0)) })
@@ -285,9 +275,6 @@ struct PreparedJWE: Sendable {
 }
 
 extension JWEGenerator {
-    /// Encrypts the content and serializes the JWE.
-    ///
-    /// - Throws: ``TokenError`` as ``generalJSON()`` does.
     func sealed<Output>(
         _ serialize: (PreparedJWE) throws(CryptoError) -> Output
     ) throws(TokenError) -> Output {
@@ -295,7 +282,6 @@ extension JWEGenerator {
         return try Self.encrypting(serialize(jwe))
     }
 
-    /// Encrypts the content key for each recipient, and makes the headers.
     private func prepared() throws(TokenError) -> PreparedJWE {
         try checkHeaders()
         let encryption = try contentEncryption()

@@ -5,11 +5,8 @@ internal import OpenSSLCrypto
 ///
 /// It deliberately ignores `jwk`, `jku`, `x5u` and `x5c`.
 struct JWEHeader: Sendable {
-    /// The value of `alg`, which can be any name.
     let algorithm: String
-    /// The value of `enc`, which can be any name.
     let encryption: String
-    /// The value of `kid`, or `nil`.
     let keyID: String?
 
     private let shared: Shared
@@ -25,9 +22,6 @@ struct JWEHeader: Sendable {
         fileprivate let critical: Result<CriticalExtensions, TokenError>
         fileprivate let placement: JWEHeaderPlacement
 
-        /// Checks the placement of the parameters.
-        ///
-        /// - Throws: ``TokenError`` with the code `malformedToken` or `unprotectedParameter`.
         init(_ token: EncryptedToken, _ placement: JWEHeaderPlacement) throws(TokenError) {
             let header = token.protectedHeader
             protected = header
@@ -47,9 +41,6 @@ struct JWEHeader: Sendable {
         fileprivate subscript(name: String) -> JSONValue? { protected[name] ?? unprotected[name] }
     }
 
-    /// Collects the parameters of a recipient.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `unprotectedParameter`.
     init(_ shared: Shared, _ recipient: EncryptedToken.Recipient) throws(TokenError) {
         let own = recipient.header
         for member in own where shared[member.name] != nil { throw Self.repeated(member.name) }
@@ -71,15 +62,11 @@ struct JWEHeader: Sendable {
     /// Accesses the value of a parameter; the names in all headers are distinct.
     subscript(name: String) -> JSONValue? { recipientHeader[name] ?? shared[name] }
 
-    /// Returns the extensions that the header requires.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func criticalExtensions() throws(TokenError) -> CriticalExtensions { try shared.critical.get() }
 
     /// The parameters that key management writes
     /// ([RFC 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4)).
     static let writtenNames = ["epk", "iv", "tag", "p2s", "p2c"]
-    /// The parameters that key management reads.
     static let managementNames = writtenNames + ["apu", "apv"]
 
     /// The names that [RFC 7516 §4.1](https://www.rfc-editor.org/rfc/rfc7516#section-4.1) and
@@ -90,9 +77,6 @@ struct JWEHeader: Sendable {
     )
 
     /// Returns the bytes of a base64url parameter.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` if it's missing or malformed, or
-    ///   `tooLarge`.
     func octets(_ name: String, limit: Int) throws(TokenError) -> [UInt8] {
         guard let octets = try optionalOctets(name, limit: limit) else {
             throw TokenError(.malformedToken, "the header has no “\(name)”, but \(algorithm) requires it")
@@ -167,17 +151,12 @@ public struct JWELimits: Sendable, Hashable {
         self.size = size
     }
 
-    /// The maximum size of an encrypted key in bytes: RSA with 8192 bits.
     static let encryptedKeySize = 1_024
-    /// The maximum size of the information about a party of a key agreement, in bytes.
     static let partyInfoSize = 256
-    /// The maximum size of a salt in bytes.
     static let saltSize = 1_024
 
-    /// The limits for a JSON serialization.
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
-    /// The limits for a protected header, which are also those of a JWS.
     var header: JWSLimits {
         var limits = JWSLimits(size: size)
         limits.headerSize = headerSize

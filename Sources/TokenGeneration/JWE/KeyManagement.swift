@@ -10,9 +10,6 @@ enum KeyManagement: Sendable {
     case oaep([UInt8])
     case password(PasswordDerivation, wrapped: [UInt8])
 
-    /// Reads the parts.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `tooLarge` or `weakKey`.
     init(
         _ details: JWEAlgorithmDescription,
         _ encryption: JWEEncryption,
@@ -87,8 +84,6 @@ enum KeyManagement: Sendable {
     /// decrypt in the same way as for any other reason
     /// ([RFC 7516 §11.5](https://www.rfc-editor.org/rfc/rfc7516#section-11.5)). The random key is
     /// made in either case.
-    ///
-    /// - Throws: ``CryptoError`` if the system can't provide random numbers.
     func contentKey(
         with material: DecryptionMaterial,
         for encryption: JWEEncryption
@@ -135,9 +130,7 @@ struct PasswordDerivation: Sendable {
     let salt: [UInt8]
     let iterations: Int
 
-    /// The minimum size of a salt in bytes.
     static let minimumSaltSize = 8
-    /// The minimum number of iterations.
     static let minimumIterations = 1_000
 
     func key(from password: SecretBytes) throws(CryptoError) -> SecretBytes {
@@ -154,14 +147,10 @@ struct PasswordDerivation: Sendable {
 /// The public parts of a key agreement: the ephemeral key, and the context of the derived key
 /// ([RFC 7518 §4.6](https://www.rfc-editor.org/rfc/rfc7518#section-4.6)).
 struct KeyAgreement: Sendable {
-    /// The ephemeral public key, which is on its curve.
     let publicKey: PublicKey
     private let keySize: Int
     private let info: [UInt8]
 
-    /// Reads the parameters of a header.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ header: JWEHeader, _ details: JWEAlgorithmDescription, _ encryption: JWEEncryption) throws(TokenError) {
         let publicKey = try Self.ephemeralKey(in: header)
         self.init(
@@ -241,17 +230,13 @@ struct KeyAgreement: Sendable {
     }
 }
 
-/// The content key of a JWE, and the parts from which a recipient gets it.
 struct WrappedContentKey: Sendable {
     let contentKey: SecretBytes
-    /// The encrypted key, or an empty array.
     let encryptedKey: [UInt8]
-    /// The header parameters that the recipient needs.
     let parameters: JSONObject
 }
 
 extension EncryptionKey {
-    /// The content key of every token, if the key is for `dir`.
     var sharedContentKey: SecretBytes? {
         if case (.direct, .secret(let secret)) = (details.scheme, material) { secret } else { nil }
     }
@@ -259,8 +244,6 @@ extension EncryptionKey {
     /// Encrypts a content key for the recipient, unless the algorithm determines another one.
     ///
     /// A key agreement uses the information about the sender (`partyU`) and recipient (`partyV`).
-    ///
-    /// - Throws: ``CryptoError`` if OpenSSL fails or the recipient's key is unsuitable.
     func wrap(
         _ contentKey: SecretBytes,
         for encryption: JWEEncryption,

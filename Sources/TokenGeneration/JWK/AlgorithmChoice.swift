@@ -13,8 +13,6 @@ struct AlgorithmChoice: Sendable {
     /// ([RFC 9864 §5](https://www.rfc-editor.org/rfc/rfc9864#section-5)).
     let synonyms: [JWSAlgorithm]
 
-    /// Returns a Boolean value that indicates whether the key verifies signatures of a named
-    /// algorithm.
     func accepts(_ name: String) -> Bool {
         name.isExactly(details.algorithm.rawValue) || synonyms.contains { name.isExactly($0.rawValue) }
     }
@@ -30,9 +28,6 @@ struct AlgorithmChoice: Sendable {
     ///
     /// If two names stand for the same operation, the choice is the one that RFC 9864 doesn't
     /// deprecate ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`, `unsupportedAlgorithm`,
-    ///   `algorithmRequired` or `algorithmMismatch`.
     init(for keyType: KeyType, curve: String?, named wanted: JWSAlgorithm?) throws(TokenError) {
         if let wanted {
             details = try wanted.supportedDetails()
@@ -65,7 +60,6 @@ struct AlgorithmChoice: Sendable {
     }
 }
 
-/// The algorithm of a key for encryption, and the content encryption of a key for `dir`.
 struct EncryptionChoice: Sendable {
     let details: JWEAlgorithmDescription
     /// The content encryption, or `nil` if the algorithm doesn't bind the key to one.
@@ -73,10 +67,6 @@ struct EncryptionChoice: Sendable {
 
     var algorithm: JWEAlgorithm { details.algorithm }
 
-    /// Creates the choice for a key pair.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmRequired`, `algorithmMismatch` or
-    ///   `unsupportedKey`.
     init(for keyType: KeyType, curve: String?, named wanted: JWEAlgorithm?) throws(TokenError) {
         let key = KeyType.description(keyType, curve: curve)
         guard let wanted else {
@@ -94,9 +84,6 @@ struct EncryptionChoice: Sendable {
 
     /// Creates the choice for a secret with a size in bytes, and the content encryption for `dir`:
     /// the wanted one, or the only one with that key size.
-    ///
-    /// - Throws: ``TokenError`` with the code `weakKey` or `malformedKey` for another size,
-    ///   `algorithmRequired` or `algorithmMismatch`.
     init(size: Int, _ details: JWEAlgorithmDescription, _ wanted: JWEEncryption?) throws(TokenError) {
         self.details = details
         switch details.scheme {
@@ -119,9 +106,6 @@ struct EncryptionChoice: Sendable {
         }
     }
 
-    /// Creates the choice for a password.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`.
     init(password algorithm: JWEAlgorithm) throws(TokenError) {
         details = algorithm.details
         encryption = nil
@@ -160,9 +144,6 @@ struct EncryptionChoice: Sendable {
 extension JWK {
     /// Returns the names of the algorithms that the JWK and the caller state, after checking that
     /// the JWK allows the purpose.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
-    ///   `unsupportedAlgorithm`, `algorithmMismatch` or `keyMismatch`.
     func statedEncryption(
         for purpose: KeyPurpose,
         _ wanted: JWEAlgorithm?,

@@ -122,7 +122,6 @@ public struct DecryptionKey: Sendable, Redacted {
         encryptionKey = try EncryptionKey(password: password, algorithm: choice.algorithm)
     }
 
-    /// Reads the secret of a JWK of kty `oct`.
     init(secretIn jwk: JWK, _ algorithm: JWEAlgorithm?, _ encryption: JWEEncryption?) throws(TokenError) {
         guard let algorithm else {
             throw TokenError(

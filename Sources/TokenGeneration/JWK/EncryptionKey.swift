@@ -46,7 +46,6 @@ public struct EncryptionKey: Sendable, Redacted {
         )
     }
 
-    /// Creates a key from a JWK, with a limit on the RSA modulus size in bits.
     init(
         jwk: JWK,
         algorithm: JWEAlgorithm?,
@@ -158,17 +157,12 @@ public struct EncryptionKey: Sendable, Redacted {
     public var description: String { "EncryptionKey(\(algorithm))" }
 }
 
-/// A cryptographic key that is prepared to encrypt with one algorithm.
 indirect enum EncryptionMaterial: Sendable {
     case secret(SecretBytes)
     case rsa(RSAPublicKey, RSAEncrypter)
     case agreement(PublicKey)
     case password(SecretBytes, iterations: Int)
 
-    /// Prepares a public key for an algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
-    ///   key.
     init(_ key: PublicKey, _ details: JWEAlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.rsa(let key), .oaep(let hash)):
@@ -180,7 +174,6 @@ indirect enum EncryptionMaterial: Sendable {
         }
     }
 
-    /// The public key, or `nil` for a secret or a password.
     var publicKey: PublicKey? {
         switch self {
         case .rsa(let key, _): .rsa(key)
@@ -190,17 +183,12 @@ indirect enum EncryptionMaterial: Sendable {
     }
 }
 
-/// A cryptographic key that is prepared to decrypt with one algorithm.
 indirect enum DecryptionMaterial: Sendable {
     case secret(SecretBytes)
     case rsa(RSAPrivateKey, RSADecrypter)
     case agreement(PrivateKey, SecretAgreement)
     case password(SecretBytes)
 
-    /// Prepares a key pair for an algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
-    ///   key.
     init(_ key: PrivateKey, _ details: JWEAlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.rsa(let key), .oaep(let hash)):
@@ -213,7 +201,6 @@ indirect enum DecryptionMaterial: Sendable {
         }
     }
 
-    /// The key pair, or `nil` for a secret or a password.
     var keyPair: PrivateKey? {
         switch self {
         case .rsa(let key, _): .rsa(key)

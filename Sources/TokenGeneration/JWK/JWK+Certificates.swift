@@ -68,9 +68,6 @@ extension JWK {
     }
 
     /// Returns the bytes of the first certificate, or `nil` if the key has none.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge` for too many
-    ///   certificates.
     fileprivate func leafCertificate() throws(TokenError) -> [UInt8]? {
         guard let entries = members["x5c"]?.array, let leaf = entries.first else { return nil }
         try checkCount(ofCertificates: entries.count)
@@ -89,9 +86,6 @@ extension JWK {
         }
     }
 
-    /// Returns the certificates, after checking that the first is for this key.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `tooLarge` or `keyMismatch`.
     private func checkedCertificates() throws(TokenError) -> [Certificate] {
         try checkCount(ofCertificates: members["x5c"]?.array?.count ?? 0)
         guard let chain = try certificateChain, !chain.isEmpty else {
@@ -107,7 +101,6 @@ extension JWK {
         return certificates
     }
 
-    /// Returns a Boolean value that indicates whether the JWK represents a key.
     private func isKey(_ key: PublicKey) throws(TokenError) -> Bool {
         guard keyType.isExactly(key.keyType.rawValue),
             key.curveName.map({ (key.keyType == .akp ? algorithm : curve)?.isExactly($0) ?? false }) ?? true,
@@ -131,8 +124,6 @@ extension JWK {
     /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) requires.
     ///
     /// Only the first certificate of the chain is decoded.
-    ///
-    /// - Throws: ``TokenError`` with the code `keyMismatch`, `malformedKey` or `tooLarge`.
     func checkCertificate(isFor publicKey: PublicKey?) throws(TokenError) {
         guard let leaf = try leafCertificate() else { return }
         let certificate = try TokenError.refusingKey(Certificate(der: leaf))

@@ -58,7 +58,6 @@ public struct JWK: Sendable, Hashable, Redacted {
         get { members["use"]?.string }
         set { members["use"] = newValue.map(JSONValue.string) }
     }
-    /// The operations that the key is for, `key_ops`.
     package var keyOperations: [String]? {
         get { members["key_ops"]?.array?.compactMap(\.string) }
         set { members["key_ops"] = newValue.map { .array($0.map(JSONValue.string)) } }
@@ -144,9 +143,6 @@ public struct JWK: Sendable, Hashable, Redacted {
     }
 
     /// Reads and checks the members of a public key, and ignores private members.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
-    ///   `tooLarge`.
     func publicKey(maximumRSAKeySize: Int = RSAKeyLimit.configuration) throws(TokenError) -> PublicKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
@@ -178,9 +174,6 @@ public struct JWK: Sendable, Hashable, Redacted {
     }
 
     /// Reads and checks the members of a key pair.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
-    ///   `unsupportedKey` or `tooLarge`.
     func keyPair() throws(TokenError) -> PrivateKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
@@ -250,9 +243,6 @@ extension PublicKey {
 }
 
 extension PrivateKey {
-    /// The private members of a JWK.
-    ///
-    /// - Throws: ``CryptoError`` if OpenSSL can't export the key.
     func jwkPrivateMembers() throws(CryptoError) -> JSONObject {
         switch self {
         case .ellipticCurve(let key): return ["d": .base64URL(try key.scalar())]
@@ -270,10 +260,8 @@ extension PrivateKey {
 }
 
 extension JSONValue {
-    /// Returns the base64url text of bytes.
     static func base64URL(_ bytes: [UInt8]) -> JSONValue { .string(Base64URL.encode(bytes)) }
 
-    /// Returns the base64url text of a secret.
     static func base64URL(_ bytes: SecretBytes) -> JSONValue {
         .string(bytes.withBytes { Base64URL.encode(Span<UInt8>(_bytes: $0)) })
     }

@@ -26,17 +26,14 @@ public struct JWKSet: Sendable {
         public let reason: TokenError
     }
 
-    /// The maximum number of keys in a set, 1000.
     package static let maximumCount = 1_000
 
     /// The keys, in order.
     public let keys: [JWK]
     /// The entries that were rejected when the set was parsed.
     public let rejections: [Rejection]
-    /// The maximum RSA modulus size in bits for keys that verify, from 2048 to 8192.
     package let maximumRSAKeySize: Int
 
-    /// The keys in the form that verifiers use, in the same order.
     let entries: [KeySetEntry]
 
     /// Creates a set of keys.
@@ -128,7 +125,6 @@ public struct JWKSet: Sendable {
         }
     }
 
-    /// The number of key preparations so far.
     package var preparationCount: Int { entries.reduce(0) { $0 + $1.preparationCount } }
 
     /// Returns the set as JSON for publication: public parts only, without symmetric keys.
@@ -173,9 +169,6 @@ public struct JWKSet: Sendable {
         return try key(at: first, selection)
     }
 
-    /// Returns the key with a SHA-256 thumbprint.
-    ///
-    /// - Throws: ``TokenError`` with the code `unknownKey`, or the reason why the key can't verify.
     package func verificationKey(
         withThumbprint thumbprint: String,
         selection: KeySelection
@@ -265,7 +258,6 @@ final class KeySetEntry: Sendable {
         }
     }
 
-    /// The number of preparations of the key.
     var preparationCount: Int { preparations.load(ordering: .relaxed) }
 
     /// The bytes that distinguish entries with different keys, or `nil` if only the prepared keys

@@ -2,9 +2,6 @@ internal import Foundation
 internal import OpenSSLCrypto
 
 extension PrivateKey {
-    /// Reads a key pair from PEM.
-    ///
-    /// - Throws: ``TokenError`` as ``SigningKey/init(pem:password:algorithm:)`` does.
     static func imported(pem: String, password: String?) throws(TokenError) -> PrivateKey {
         let text = Array(pem.utf8)
         if !text.containsRun(of: "PRIVATE KEY-----"),
@@ -16,9 +13,6 @@ extension PrivateKey {
         return try TokenError.refusingKey(PrivateKey(pem: pem, password: secret))
     }
 
-    /// Reads a key pair from DER.
-    ///
-    /// - Throws: ``TokenError`` as ``SigningKey/init(der:password:algorithm:)`` does.
     static func imported(der: [UInt8], password: String?) throws(TokenError) -> PrivateKey {
         let secret = password.map(SecretBytes.init(password:))
         do throws(CryptoError) {
@@ -29,9 +23,6 @@ extension PrivateKey {
         }
     }
 
-    /// Returns the key pair as PEM.
-    ///
-    /// - Throws: ``TokenError`` as ``SigningKey/pem(_:)`` does.
     func exportedPEM(_ format: PrivateKeyFormat) throws(TokenError) -> String {
         try check(format)
         let pem: String? =
@@ -44,9 +35,6 @@ extension PrivateKey {
         return pem
     }
 
-    /// Returns the key pair as DER.
-    ///
-    /// - Throws: ``TokenError`` as ``SigningKey/pem(_:)`` does.
     func exportedDER(_ format: PrivateKeyFormat) throws(TokenError) -> Data {
         try check(format)
         let der: Data? =
@@ -72,17 +60,11 @@ extension PrivateKey {
 }
 
 extension PublicKey {
-    /// Reads a public key from PEM.
-    ///
-    /// - Throws: ``TokenError`` as ``VerificationKey/init(pem:algorithm:)`` does.
     static func imported(pem: String) throws(TokenError) -> PublicKey {
         if Array(pem.utf8).containsRun(of: "PRIVATE KEY-----") { throw isPrivate }
         return try TokenError.refusingKey(PublicKey(pem: pem))
     }
 
-    /// Reads a public key from DER.
-    ///
-    /// - Throws: ``TokenError`` as ``VerificationKey/init(der:algorithm:)`` does.
     static func imported(der: [UInt8]) throws(TokenError) -> PublicKey {
         do throws(CryptoError) {
             return try PublicKey(der: der)
@@ -91,17 +73,11 @@ extension PublicKey {
         }
     }
 
-    /// Returns the key as PEM.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func exportedPEM(_ format: PublicKeyFormat) throws(TokenError) -> String {
         guard let pem = format.isTraditional ? traditionalPEM() : spkiPEM() else { throw TokenError(noOlderForm: kind) }
         return pem
     }
 
-    /// Returns the key as DER.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
     func exportedDER(_ format: PublicKeyFormat) throws(TokenError) -> Data {
         guard let der = format.isTraditional ? traditionalDER() : spkiDER() else { throw TokenError(noOlderForm: kind) }
         return Data(der)
@@ -207,7 +183,6 @@ enum KeyText {
         }
     }
 
-    /// Decodes a text if it is entirely base64, base64url or hexadecimal.
     private static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var digits: [UInt8] = []
         digits.reserveCapacity(text.count)
@@ -244,7 +219,6 @@ enum KeyText {
         return try? Base64URL.decode(String(decoding: urlDigits, as: UTF8.self))
     }
 
-    /// Replaces the JSON escapes of ASCII characters.
     private static func unescaped(_ text: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
@@ -301,7 +275,6 @@ public struct PrivateKeyFormat: Sendable {
 }
 
 extension SecretBytes {
-    /// Copies a password.
     init(password: String) {
         self = Array(password.utf8).withBytes { SecretBytes(copying: $0) }
     }

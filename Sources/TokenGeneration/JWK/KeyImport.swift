@@ -1,10 +1,8 @@
 internal import OpenSSLCrypto
 
-/// The purpose of a key.
 enum KeyPurpose: CaseIterable {
     case signing, verification, encryption, decryption
 
-    /// The value of `use` that allows the purpose.
     var use: String {
         switch self {
         case .signing, .verification: "sig"
@@ -12,7 +10,6 @@ enum KeyPurpose: CaseIterable {
         }
     }
 
-    /// The values of `key_ops` that allow the purpose.
     var operations: [String] {
         switch self {
         case .signing: ["sign"]
@@ -22,7 +19,6 @@ enum KeyPurpose: CaseIterable {
         }
     }
 
-    /// The purpose of the private key, if this is the purpose of a public key.
     var privateCounterpart: KeyPurpose {
         switch self {
         case .signing, .verification: .signing
@@ -32,10 +28,6 @@ enum KeyPurpose: CaseIterable {
 }
 
 extension JWK {
-    /// Returns the algorithm that the key is for, after checking that the JWK allows the purpose.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
-    ///   `unsupportedAlgorithm`, `algorithmRequired`, `algorithmMismatch` or `keyMismatch`.
     func algorithmChoice(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmChoice {
         let (type, curve) = try usableType(for: purpose)
         guard let name = algorithm else {
@@ -64,8 +56,6 @@ extension JWK {
 
     /// Returns the key type and the curve, or `alg` for the type `AKP`, after checking that the JWK
     /// allows the purpose.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey` or `keyMismatch`.
     func usableType(for purpose: KeyPurpose) throws(TokenError) -> (KeyType, curve: String?) {
         try checkUse(for: purpose)
         guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
@@ -88,7 +78,6 @@ extension JWK {
         return (type, [.ec, .okp].contains(type) ? curve : nil)
     }
 
-    /// Returns the curve of an EC or OKP key, found by its name.
     func supportedCurve<Curve>(_ find: (String) -> Curve?) throws(TokenError) -> Curve {
         guard let curve = curve.flatMap(find) else {
             throw TokenError(.unsupportedKey, "the curve of the JWK isn't supported")
@@ -106,9 +95,6 @@ extension JWK {
 
     /// Returns the prime factors and related numbers of an RSA key, which must be all present or
     /// all absent ([RFC 7518 §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2)).
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, or `unsupportedKey` for more than two
-    ///   primes.
     func rsaFactors() throws(TokenError) -> RSAFactors? {
         guard members["oth"] == nil else {
             throw TokenError(.unsupportedKey, "“oth” of the JWK: RSA keys with more than two primes aren't supported")
@@ -123,21 +109,14 @@ extension JWK {
         )
     }
 
-    /// Returns a private number of an RSA key.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` or `tooLarge`.
     func secretNumber(_ name: String) throws(TokenError) -> SecretBytes {
         try octets(of: name, limit: Self.maximumNumberSize).withBytes { SecretBytes(copying: $0) }
     }
 
-    /// Returns a public number of an RSA key.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` or `tooLarge`.
     func number(_ name: String) throws(TokenError) -> [UInt8] {
         try octets(of: name, limit: Self.maximumNumberSize)
     }
 
-    /// The size of the largest modulus in bytes, plus a leading zero.
     private static let maximumNumberSize = RSAKeyLimit.configuration / 8 + 1
 
     /// Returns the bytes of a base64url member of any length.
@@ -197,7 +176,6 @@ extension JWK {
 }
 
 extension TokenError {
-    /// Runs the generation of a key, whose error has a code if the system fails.
     static func generating<Key>(
         orFailWith code: Code,
         _ makeKey: () throws(CryptoError) -> Key
@@ -216,7 +194,6 @@ extension TokenError {
         }
     }
 
-    /// Runs an import and converts its error to a ``TokenError``.
     static func refusingKey<Key>(
         _ makeKey: @autoclosure () throws(CryptoError) -> Key
     ) throws(TokenError) -> Key {
@@ -232,7 +209,6 @@ extension TokenError {
         self.init(.algorithmMismatch, "\(algorithm.rawValue) can't use \(key)")
     }
 
-    /// Creates the error for a key that the cryptography layer rejected.
     init(refusedKey error: CryptoError) {
         let code: Code =
             switch error.code {
@@ -249,10 +225,8 @@ extension TokenError {
     }
 }
 
-/// The maximum sizes of RSA moduli in bits, by the origin of a key.
 package enum RSAKeyLimit {
     /// The limit for keys that the caller provides, 8192 bits.
     package static let configuration = RSAPublicKey.maximumBitCount
-    /// The limit for keys that come with a message or are fetched, 4096 bits.
     package static let message = 4_096
 }

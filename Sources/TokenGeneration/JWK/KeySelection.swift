@@ -66,7 +66,6 @@ public struct KeySelection: Sendable {
         self.assumedAlgorithms = assumedAlgorithms
     }
 
-    /// The maximum number of keys that are prepared and tried for one token.
     static let candidateLimit = 16
 
     private static func limited(_ candidates: Int) -> Int { min(max(candidates, 1), candidateLimit) }

@@ -2,18 +2,15 @@ internal import OpenSSLCrypto
 
 /// A checked key of an HMAC algorithm.
 struct SharedSecret {
-    /// The minimum length of a secret.
     enum Length {
         /// At least the length of the hash
         /// ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
         case standard
-        /// At least one byte.
         case any
     }
 
     let bytes: SecretBytes
 
-    /// Checks a secret.
     init(_ octets: [UInt8], for details: AlgorithmDescription, length: Length) throws(TokenError) {
         guard !octets.isEmpty else {
             throw TokenError(.weakKey, "the secret is empty, so anyone could sign with it")
@@ -46,9 +43,6 @@ struct SharedSecret {
         bytes = SecretBytes(copying: octets.span.octets)
     }
 
-    /// Generates a secret that is as long as the hash.
-    ///
-    /// - Throws: ``CryptoError`` if the system can't provide random numbers.
     init(generatedFor details: AlgorithmDescription) throws(CryptoError) {
         bytes = try SecureRandom.bytes(count: details.minimumSecretSize).withBytes { SecretBytes(copying: $0) }
     }

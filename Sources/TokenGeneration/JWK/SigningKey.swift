@@ -15,7 +15,6 @@ public struct SigningKey: Sendable, Redacted {
     public let verificationKey: VerificationKey
 
     let material: SigningMaterial
-    /// The encoded minimal header of a JWT.
     let plainHeader: [UInt8]
 
     /// Generates a key.
@@ -146,9 +145,6 @@ public struct SigningKey: Sendable, Redacted {
         return try JWK(members)
     }
 
-    /// Signs a message with the key's algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `signingFailed`.
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         do throws(CryptoError) {
             return try material.signature(for: message)
@@ -232,10 +228,8 @@ public struct SigningKey: Sendable, Redacted {
 }
 
 extension PublicKey {
-    /// The labels of PEM blocks that contain a public key.
     static let labels = ["PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE"]
 
-    /// The value of `kty`.
     var keyType: KeyType {
         switch self {
         case .rsa: .rsa

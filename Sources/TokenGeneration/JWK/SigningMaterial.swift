@@ -1,6 +1,5 @@
 internal import OpenSSLCrypto
 
-/// A cryptographic key that is prepared to sign with one algorithm.
 indirect enum SigningMaterial: Sendable {
     case hmac(HMAC, SharedSecret)
     case ec(ECPrivateKey, HashFunction)
@@ -8,11 +7,6 @@ indirect enum SigningMaterial: Sendable {
     case edwards(EdwardsPrivateKey)
     case mldsa(MLDSAPrivateKey)
 
-    /// Generates a key.
-    ///
-    /// - Throws: ``TokenError`` with the code `weakKey` or `tooLarge` for another RSA key size,
-    ///   `unsupportedAlgorithm` if OpenSSL doesn't offer the algorithm, `signingFailed` if the
-    ///   system can't generate a key.
     init(generating details: AlgorithmDescription, rsaKeySize: Int) throws(TokenError) {
         self = try TokenError.generating(orFailWith: .signingFailed) { () throws(CryptoError) in
             switch details.scheme {
@@ -29,10 +23,6 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// Prepares a secret for an algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm doesn't use
-    ///   secrets.
     init(_ secret: SharedSecret, _ details: AlgorithmDescription) throws(TokenError) {
         guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details.algorithm, "a secret") }
         self = .hmac(
@@ -41,10 +31,6 @@ indirect enum SigningMaterial: Sendable {
         )
     }
 
-    /// Prepares a key pair for an algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
-    ///   key.
     init(_ key: PrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.ellipticCurve(let key), .ecdsa(_, let hash)):
@@ -63,9 +49,6 @@ indirect enum SigningMaterial: Sendable {
 
     /// Reads the members of a private JWK whose declarations have been checked against the
     /// algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
-    ///   `unsupportedKey` or `tooLarge`.
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:
@@ -75,7 +58,6 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// The key pair, or `nil` for a secret.
     var keyPair: PrivateKey? {
         switch self {
         case .hmac: nil
@@ -86,7 +68,6 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// Signs a message.
     func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         switch self {
         case .hmac(let code, _): try code.authenticationCode(for: message)
@@ -97,18 +78,12 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// Returns the material that verifies the signatures.
-    ///
-    /// - Throws: ``TokenError`` if OpenSSL can't prepare it.
     func verification(_ details: AlgorithmDescription) throws(TokenError) -> VerificationMaterial {
         if case .hmac(let code, _) = self { return .hmac(code) }
         guard let key = keyPair?.publicKey else { throw TokenError(mismatched: details.algorithm, "a secret") }
         return try VerificationMaterial(key, details)
     }
 
-    /// Returns the private members of the JWK.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't export the key.
     func privateMembers() throws(TokenError) -> JSONObject {
         if case .hmac(_, let secret) = self { return ["k": .base64URL(secret.bytes)] }
         return try TokenError.refusingKey(keyPair?.jwkPrivateMembers() ?? [:])
@@ -124,7 +99,6 @@ indirect enum SigningMaterial: Sendable {
     }
 }
 
-/// A cryptographic key that is prepared to verify with one algorithm.
 indirect enum VerificationMaterial: Sendable {
     case hmac(HMAC)
     case ec(ECPublicKey, HashFunction)
@@ -132,10 +106,6 @@ indirect enum VerificationMaterial: Sendable {
     case edwards(EdwardsPublicKey)
     case mldsa(MLDSAPublicKey)
 
-    /// Prepares a key for an algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
-    ///   key.
     init(_ key: PublicKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.ellipticCurve(let key), .ecdsa(_, let hash)):
@@ -152,7 +122,6 @@ indirect enum VerificationMaterial: Sendable {
         }
     }
 
-    /// The public key, or `nil` for a secret.
     var publicKey: PublicKey? {
         switch self {
         case .hmac: nil
@@ -163,7 +132,6 @@ indirect enum VerificationMaterial: Sendable {
         }
     }
 
-    /// The size of a secret in bytes, as HMAC counts it, or `nil` for a public key.
     var secretSize: Int? {
         if case .hmac(let code) = self { code.keySize } else { nil }
     }

@@ -41,14 +41,11 @@ public struct VerificationKey: Sendable, Redacted {
         try self.init(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.configuration)
     }
 
-    /// Creates a key from a JWK, as ``init(jwk:algorithm:)`` does, with a limit on the RSA modulus
-    /// size in bits.
     init(jwk: JWK, algorithm: JWSAlgorithm?, maximumRSAKeySize: Int) throws(TokenError) {
         let choice = try jwk.algorithmChoice(for: .verification, wanted: algorithm)
         try self.init(jwk, choice, maximumRSAKeySize: maximumRSAKeySize)
     }
 
-    /// Prepares the key of a JWK whose declarations have been found to allow verifying.
     init(_ jwk: JWK, _ choice: AlgorithmChoice, maximumRSAKeySize: Int) throws(TokenError) {
         guard choice.details.keyType != .oct else {
             self = try SigningKey(SigningMaterial(jwk, choice.details), choice, from: jwk).verificationKey
@@ -128,24 +125,18 @@ public struct VerificationKey: Sendable, Redacted {
     /// The `kid` of the JWK that the key was created from, or `nil`.
     public var keyID: String? { jwk.keyID }
 
-    /// The public key, or `nil` for a secret.
     var publicKey: PublicKey? { storage.material.publicKey }
 
-    /// A Boolean value that indicates whether the key is a secret shorter than its algorithm
-    /// requires, from ``init(unsafeShortSecret:algorithm:)``.
     package var isShortSecret: Bool {
         storage.material.secretSize.map { $0 < storage.choice.details.minimumSecretSize } ?? false
     }
 
-    /// Returns the same key with another ID in its JWK.
     func identified(by keyID: String) -> VerificationKey {
         var document = jwk
         document.keyID = keyID
         return VerificationKey(Storage(storage.choice, document, thumbprint, storage.material))
     }
 
-    /// Returns a Boolean value that indicates whether the key verifies signatures of a named
-    /// algorithm.
     package func accepts(algorithm name: String) -> Bool {
         storage.choice.accepts(name)
     }
@@ -243,8 +234,6 @@ extension VerificationKey {
     /// Returns only the members that define a public key, to be sent with a message.
     ///
     /// Receivers don't need the rest of the JWK.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` for a shared secret.
     func jwkForMessages(of purpose: String) throws(TokenError) -> JSONObject {
         guard !algorithm.isSymmetric, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
             throw TokenError(.unsupportedAlgorithm, "\(algorithm) isn't an algorithm for \(purpose); use a key pair")
@@ -257,9 +246,6 @@ extension VerificationKey {
     /// The algorithm is that of the message's header. Certificates and their thumbprints (`x5c`,
     /// `x5u`, `x5t`) are ignored: the sender chose them, and decoding them is work. Errors have the
     /// name of the JWK.
-    ///
-    /// - Throws: ``TokenError`` with the code `publicKeyRequired` for a private or symmetric key,
-    ///   `algorithmMismatch`, or the code for another problem with the key.
     init(sentAs members: JSONObject, for algorithm: JWSAlgorithm, _ name: String) throws(TokenError) {
         var jwk = try JWK(members)
         guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {

@@ -10,8 +10,6 @@ struct CompactToken {
     private let limits: JWSLimits
 
     /// Locates the parts without copying them.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ token: String, limits: JWSLimits) throws(TokenError) {
         let size = token.utf8.count
         guard size <= limits.size else {
@@ -32,29 +30,20 @@ struct CompactToken {
         self.payloadEnd = payloadEnd
     }
 
-    /// Decodes the header.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func header() throws(TokenError) -> ProtectedHeader {
         try ProtectedHeader(limits.protectedHeader(in: bytes.span.extracting(first: headerEnd)))
     }
 
-    /// The encoded header, as in the token.
     var headerText: [UInt8] { Array(bytes[..<headerEnd]) }
 
-    /// Returns a Boolean value that indicates whether a text is the token's encoded header.
     func hasHeader(_ text: [UInt8]) -> Bool {
         headerEnd == text.count && bytes.span.extracting(first: headerEnd).isEqual(to: text.span)
     }
 
-    /// Decodes the payload.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payload() throws(TokenError) -> [UInt8] {
         try decode(headerEnd + 1..<payloadEnd, "payload")
     }
 
-    /// Returns the payload's bytes for either encoding.
     func payload(_ encoding: JWSPayloadEncoding) throws(TokenError) -> [UInt8] {
         switch encoding {
         case .base64url: return try payload()
@@ -77,21 +66,14 @@ struct CompactToken {
     /// detached or empty.
     var hasEmptyPayload: Bool { payloadEnd == headerEnd + 1 }
 
-    /// Returns the signing input for a detached payload.
     func signingInput(with detachedPayload: [UInt8], _ encoding: JWSPayloadEncoding) -> [UInt8] {
         SigningInput.make(bytes[..<headerEnd], detachedPayload, encoding)
     }
 
-    /// Parses the claims in a payload.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
         try limits.claims(in: payload)
     }
 
-    /// Decodes the signature.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signature() throws(TokenError) -> [UInt8] {
         do throws(TokenError) {
             return try decode(payloadEnd + 1..<bytes.count, "signature")
@@ -106,10 +88,6 @@ struct CompactToken {
         key.isValidSignature(signature.span.octets, for: bytes.span.octets.extracting(first: payloadEnd))
     }
 
-    /// Returns the index of the first key that verifies the token's signature, or `nil` if none
-    /// does.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signer(among keys: [VerificationKey]) throws(TokenError) -> Int? {
         let signature = try signature()
         return keys.firstIndex { isSigned(by: $0, with: signature) }
@@ -132,7 +110,6 @@ struct CompactToken {
         try Base64URL.decode(bytes.span.extracting(range), part)
     }
 
-    /// The compact serialization of a signing input and its signature.
     static func text(_ signingInput: [UInt8], signature: [UInt8]) -> String {
         String(utf8Capacity: signingInput.count + 1 + Base64URL.encodedSize(signature.count)) { output in
             output.append(signingInput.span.octets)
@@ -197,9 +174,7 @@ public struct UnsecuredToken: Sendable {
     }
 }
 
-/// Headers in their encoded form.
 enum EncodedHeader {
-    /// Returns a header in base64url, followed by a period.
     static func of(_ header: JSONObject) -> [UInt8] {
         let json = header.serializedBytes()
         var text: [UInt8] = []
@@ -221,8 +196,6 @@ enum EncodedHeader {
 /// payload, in one buffer ([RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1),
 /// [RFC 7797 §3](https://www.rfc-editor.org/rfc/rfc7797#section-3)).
 enum SigningInput {
-    /// Returns the signing input for an encoded protected header, which may be empty, and the
-    /// payload's bytes.
     static func make(
         _ header: some Collection<UInt8>,
         _ payload: [UInt8],

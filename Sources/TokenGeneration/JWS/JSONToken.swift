@@ -7,16 +7,11 @@ internal import OpenSSLCrypto
 /// One malformed signature makes the whole text malformed, because other parsers could read the
 /// text differently.
 struct JSONToken {
-    /// The payload as it is in the JSON, or `nil` if it is detached.
     let payload: String?
-    /// The encoding of the payload, which is the same for all signatures.
     let payloadEncoding: JWSPayloadEncoding
     /// The signatures, at least one.
     let signatures: [JSONTokenSignature]
 
-    /// Parses a JSON serialization.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ text: [UInt8], limits: JWSLimits) throws(TokenError) {
         let members = try Self.object(in: text, limits.document)
         // RFC 7516 §9 uses these members to tell JWE from JWS. Parsers would disagree on a text
@@ -48,7 +43,6 @@ struct JSONToken {
         payloadEncoding = encoding
     }
 
-    /// Returns the payload's bytes, or `nil` if the payload is detached.
     func payloadOctets() throws(TokenError) -> [UInt8]? {
         guard let payload else { return nil }
         switch payloadEncoding {
@@ -63,7 +57,6 @@ struct JSONToken {
         }
     }
 
-    /// Parses a JSON object.
     static func object(in text: [UInt8], _ limits: JSONLimits, _ part: String = "text") throws(TokenError) -> JSONObject
     {
         do throws(TokenError) {
@@ -124,23 +117,16 @@ extension JSONObject {
     }
 }
 
-/// One signature of a JSON serialization, with its headers.
 struct JSONTokenSignature {
     /// The encoded protected header, which the signature covers, or an empty string.
     let protectedText: String
-    /// The members of the protected header, or an empty object.
     let protectedHeader: JSONObject
-    /// The members of the unprotected header, or an empty object.
     let unprotectedHeader: JSONObject
-    /// The encoding of the payload, as stated in the protected header.
     let payloadEncoding: JWSPayloadEncoding
-    /// The signature's bytes.
     let signature: [UInt8]
 
     /// Reads the members of an entry and ignores unknown ones, as
     /// [RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1) requires.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
         let protected = try entry.string("protected")
         guard protected != "" else {
@@ -162,10 +148,6 @@ struct JSONTokenSignature {
         }
     }
 
-    /// Returns the header to verify with: the protected header, and `kid` from either header.
-    ///
-    /// - Throws: ``TokenError`` with the code `unprotectedParameter`, `criticalHeaderUnsupported`
-    ///   or `malformedToken`.
     func header(understanding extensions: Set<String>) throws(TokenError) -> ProtectedHeader {
         let critical = CriticalExtensions.names(in: protectedHeader)
         for name in ["alg", "crit", "b64"] + critical where unprotectedHeader[name] != nil {

@@ -1,6 +1,5 @@
 internal import Foundation
 
-/// The payload of a JWS to be signed, and its encoding.
 struct JWSPayload: Sendable {
     private let octets: [UInt8]
     private let encoding: JWSPayloadEncoding
@@ -10,19 +9,12 @@ struct JWSPayload: Sendable {
         self.encoding = encoding
     }
 
-    /// The parts of a signature other than its bytes.
     struct UnsignedPart: Sendable {
-        /// The protected header in base64url.
         let protectedText: [UInt8]
         let unprotectedHeader: JSONObject
-        /// The signing input.
         let input: [UInt8]
     }
 
-    /// Returns the part that a signer has to sign.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or
-    ///   `unencodableContent`.
     func part(
         header: JSONObject,
         unprotectedHeader: JSONObject,
@@ -90,14 +82,11 @@ struct JWSPayload: Sendable {
         }
     }
 
-    /// Returns the compact serialization.
     func compact(_ placement: JWSPayloadPlacement, _ part: UnsignedPart, _ signature: [UInt8]) -> String {
         let beginning = placement == .attached ? part.input : part.protectedText + [UInt8(ascii: ".")]
         return CompactToken.text(beginning, signature: signature)
     }
 
-    /// Returns the member `payload` of the JSON serializations, or `nil` if the payload is
-    /// detached.
     func member(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
         switch (placement, encoding) {
         case (.detached, _): return nil
@@ -116,7 +105,6 @@ struct JWSPayload: Sendable {
         }
     }
 
-    /// Returns the flattened JSON serialization.
     static func flattenedJSON(_ payload: JSONValue?, _ part: UnsignedPart, _ signature: [UInt8]) -> JSONObject {
         var object: JSONObject = ["protected": .string(String(decoding: part.protectedText, as: UTF8.self))]
         if !part.unprotectedHeader.isEmpty { object["header"] = .object(part.unprotectedHeader) }
@@ -125,7 +113,6 @@ struct JWSPayload: Sendable {
         return object
     }
 
-    /// Returns the general JSON serialization.
     static func generalJSON(_ payload: JSONValue?, _ signatures: [(UnsignedPart, [UInt8])]) -> JSONObject {
         var object: JSONObject = [:]
         object["payload"] = payload

@@ -89,10 +89,8 @@ public struct JWSVerifier: Sendable {
         return VerifiedJWS(payload: payload, payloadEncoding: encoding, signatures: [verified])
     }
 
-    /// The extensions that `crit` may name.
     var criticalExtensions: Set<String> { understoodExtensions.union(["b64"]) }
 
-    /// Returns the matching key that made a signature.
     func key(
         for header: ProtectedHeader,
         _ madeSignature: (VerificationKey) -> Bool
@@ -144,7 +142,6 @@ public struct JWSVerifier: Sendable {
         try verify(JSONToken(Array(json), limits: limits), detachedPayload, policy)
     }
 
-    /// Verifies a parsed JSON serialization.
     func verify(
         _ token: JSONToken,
         _ detachedPayload: Data?,
@@ -327,7 +324,6 @@ public struct JWSLimits: Sendable, Hashable {
     /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount = 1_000
 
-    /// The maximum nesting depth that any limit allows.
     package static let maximumDepth = 512
 
     /// Creates limits.
@@ -339,22 +335,15 @@ public struct JWSLimits: Sendable, Hashable {
         self.size = size
     }
 
-    /// The limits for a header's JSON.
     var header: JSONLimits { JSONLimits(size: headerSize, depth: depth, members: memberCount) }
-    /// The limits for a JSON serialization.
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
-    /// Parses the claims in a payload of any size.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
         let limits = JSONLimits(size: payload.count, depth: depth, members: memberCount)
         return try JSONToken.object(in: payload, limits, "payload")
     }
 
     /// Parses a protected header in base64url; one that is too long isn't decoded.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func protectedHeader(in text: Span<UInt8>) throws(TokenError) -> JSONObject {
         guard text.count / 4 * 3 + text.count % 4 * 3 / 4 <= headerSize else {
             throw TokenError(.tooLarge, "the header has more than \(headerSize) bytes")

@@ -7,13 +7,11 @@ internal import OpenSSLCrypto
 /// proves nothing.
 struct ProtectedHeader {
     let members: JSONObject
-    /// The value of `alg`, which can be any name, including `none`.
     let algorithm: String
     /// The value of `kid`, or `nil`.
     ///
     /// In a JSON serialization, it may come from the unprotected header, because it's only a hint.
     private(set) var keyID: String?
-    /// The value of `typ`, or `nil`.
     let type: String?
 
     init(_ members: JSONObject) throws(TokenError) {
@@ -28,8 +26,6 @@ struct ProtectedHeader {
     }
 
     /// Creates the header of a token that isn't signed, with the algorithm of its encryption.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     init(_ members: JSONObject, algorithm: String) throws(TokenError) {
         self.members = members
         self.algorithm = algorithm
@@ -38,16 +34,10 @@ struct ProtectedHeader {
     }
 
     /// Rejects a header that requires an extension that the verifier doesn't understand.
-    ///
-    /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`, or `malformedToken` if
-    ///   `crit` itself violates
-    ///   [RFC 7515 §4.1.11](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.11) or
-    ///   [RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6).
     func checkCriticalMembers(understanding extensions: Set<String> = []) throws(TokenError) {
         try CriticalExtensions(of: members).check(areIn: extensions)
     }
 
-    /// Returns the same header with the given key ID.
     func naming(_ keyID: String?) -> ProtectedHeader {
         var header = self
         header.keyID = keyID
@@ -64,7 +54,6 @@ struct ProtectedHeader {
 ///
 /// The rules are the same in every serialization, for signing and for verifying.
 struct CriticalExtensions {
-    /// The names in the order of `crit`, or an empty array if the header has no `crit`.
     let names: [String]
 
     /// Reads `crit` of a protected header.
@@ -74,8 +63,6 @@ struct CriticalExtensions {
     /// doesn't know `b64` would decode a payload that isn't encoded.
     ///
     /// The names in `registered` aren't extensions; the default is those of a JWS.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`.
     init(of header: JSONObject, registered: Set<ByteComparedString> = registeredNames) throws(TokenError) {
         var names: [String] = []
         var known: Set<ByteComparedString> = []

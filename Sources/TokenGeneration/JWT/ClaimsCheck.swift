@@ -51,7 +51,6 @@ public struct ClaimsCheck: Sendable {
         }
     }
 
-    /// - Throws: ``TokenError`` with the code `checkFailed`, or the closure's own error.
     func check(_ subject: Subject) throws(TokenError) {
         let isGood: Bool
         do {
@@ -159,10 +158,6 @@ extension RegisteredClaims {
         jwtID = try Self.randomJWTID()
     }
 
-    /// Returns a new random ID of 128 bits for `jti`: 22 characters of base64url.
-    ///
-    /// - Throws: ``TokenError`` with the code `signingFailed` if the system can't provide random
-    ///   numbers.
     package static func randomJWTID() throws(TokenError) -> String {
         do throws(CryptoError) {
             return Base64URL.encode(try SecureRandom.bytes(count: 16))

@@ -19,7 +19,6 @@ extension Duration {
     }
 }
 
-/// A parser of durations in readable form.
 private struct DurationParser {
     private let text: [UInt8]
     private var position = 0

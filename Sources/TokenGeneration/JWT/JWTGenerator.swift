@@ -18,7 +18,6 @@ public struct JWTGenerator: Sendable {
     private let content: Result<Content, TokenError>
     private let signingService: any SigningService
 
-    /// The content of a token, before the signer is known.
     struct Content: Sendable {
         /// The caller's header members, or `nil` if the caller sets no members.
         let header: JSONObject?
@@ -107,7 +106,6 @@ public struct JWTGenerator: Sendable {
         return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
     }
 
-    /// Signs a token with an encoded header, or with the minimal header if `header` is `nil`.
     static func token(
         header: [UInt8]?,
         payload: [UInt8],
@@ -137,10 +135,6 @@ public struct JWTGenerator: Sendable {
         return header
     }
 
-    /// Returns the complete header of a JWT.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or
-    ///   `unencodableContent`.
     static func header(_ given: JSONObject, signedBy signer: AnySigningService) throws(TokenError) -> JSONObject {
         var header = given
         try signer.writeAlgorithm(into: &header)
@@ -160,7 +154,6 @@ public struct JWTGenerator: Sendable {
     }
 }
 
-/// A claims set as JSON, ready to be signed.
 struct SerializedClaims: Sendable {
     let bytes: [UInt8]
 
@@ -169,7 +162,6 @@ struct SerializedClaims: Sendable {
         bytes = claims.serializedBytes()
     }
 
-    /// Uses JSON unchanged, if it's a strict JSON object.
     init(checking json: [UInt8]) throws(TokenError) {
         bytes = json
         do throws(TokenError) {

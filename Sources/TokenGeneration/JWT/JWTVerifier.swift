@@ -119,9 +119,6 @@ public struct JWTVerifier: Sendable {
 
 extension DecryptedJWE {
     /// Returns the signed token that the content must be, not yet verified.
-    ///
-    /// - Throws: ``TokenError`` with the code `typeMismatch` for another `cty`, or `malformedToken`
-    ///   if the content isn't text.
     package func signedToken() throws(TokenError) -> String {
         guard let content = try ProtectedHeader.string("cty", in: header), TypeRule.isSame(content, "JWT") else {
             throw TokenError(
@@ -139,9 +136,6 @@ extension DecryptedJWE {
 extension VerifiedToken {
     /// Checks that claims repeated in the header of the encrypted token around this one are the
     /// same ([RFC 7519 §5.3](https://www.rfc-editor.org/rfc/rfc7519#section-5.3)).
-    ///
-    /// - Throws: ``TokenError`` with the code `issuerMismatch`, `subjectMismatch` or
-    ///   `audienceMismatch`.
     package func check(repeatedIn header: JSONObject) throws(TokenError) {
         let codes: KeyValuePairs<String, TokenError.Code> = [
             "iss": .issuerMismatch, "sub": .subjectMismatch, "aud": .audienceMismatch,
@@ -221,7 +215,6 @@ extension JWTVerifier {
 /// everything in a policy.
 final class TokenCheck: Sendable {
     private let keys: VerificationKeySource
-    /// The policy for tokens that don't have their own.
     let policy: ValidationPolicy
     private let knownHeaders: KnownHeaders
 
@@ -235,14 +228,11 @@ final class TokenCheck: Sendable {
         self.knownHeaders = knownHeaders
     }
 
-    /// Returns a check with the same keys and another policy.
     func against(_ policy: ValidationPolicy) -> TokenCheck {
         TokenCheck(keys, policy, knownHeaders: knownHeaders)
     }
 
     /// Verifies a token, whose result has the header, shared between threads, only if it's kept.
-    ///
-    /// - Throws: ``TokenError`` as ``JWTVerifier/verify(_:)`` does.
     func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
         let token = try CompactToken(text, limits: policy.limits)
         let known = knownHeaders.withEntry(for: token) { entry in
@@ -264,7 +254,6 @@ final class TokenCheck: Sendable {
         return try check(token, header, entry.keys[place], keepsHeader)
     }
 
-    /// Returns the index of the key that verifies the signature.
     private func signer(of token: CompactToken, _ entry: KnownHeaders.Entry) throws(TokenError) -> Int {
         guard let signer = try token.signer(among: entry.keys) else {
             throw TokenError(.signatureInvalid, "the signature doesn't verify with this key")
@@ -272,7 +261,6 @@ final class TokenCheck: Sendable {
         return signer
     }
 
-    /// Validates the content of a token whose signature has been verified.
     private func check(
         _ token: CompactToken,
         _ header: ProtectedHeader,

@@ -16,7 +16,6 @@ struct KeySelector: Sendable {
             self.choice = choice
         }
 
-        /// The prepared key.
         var key: Result<VerificationKey, TokenError> { entry.key(for: choice) }
 
         /// The reason why the key can't be used, if that is known without preparing the key.
@@ -28,8 +27,6 @@ struct KeySelector: Sendable {
             if case .success(let choice) = choice { choice.accepts(algorithm) } else { false }
         }
 
-        /// Returns a Boolean value that indicates whether an unusable key for an algorithm is
-        /// damaged or weak.
         func isDamaged(_ reason: TokenError, for algorithm: String) -> Bool {
             [.malformedKey, .weakKey, .tooLarge].contains(reason.code)
                 && entry.jwk.algorithm?.isExactly(algorithm) ?? false
@@ -66,10 +63,6 @@ struct KeySelector: Sendable {
         return keys
     }
 
-    /// Returns the keys to try, in the set's order: one, or several if the selection allows it.
-    ///
-    /// - Throws: ``TokenError`` with the code `unknownKey`, `ambiguousKey`, `algorithmMismatch`, or
-    ///   the reason why the key that the token names can't be used.
     func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
         guard let keyID = header.keyID else {
             let keys = try prepared(candidates.filter { $0.isFor(header.algorithm) }).keys
@@ -112,8 +105,6 @@ struct KeySelector: Sendable {
     /// Prepares each key that matches a token once.
     ///
     /// - Returns: The keys to try, and the candidates that can't be used.
-    /// - Throws: ``TokenError`` with the code `ambiguousKey` if more different keys match than may
-    ///   be prepared or tried.
     private func prepared(
         _ candidates: [Candidate]
     ) throws(TokenError) -> (keys: [VerificationKey], refusals: [(candidate: Candidate, reason: TokenError)]) {
@@ -132,7 +123,6 @@ struct KeySelector: Sendable {
         return (keys, refusals)
     }
 
-    /// Removes entries that repeat a key.
     private func different(_ candidates: [Candidate]) throws(TokenError) -> [Candidate] {
         guard candidates.count > 1 else { return candidates }
         var identities: Set<[UInt8]> = []
@@ -174,7 +164,6 @@ final class KnownHeaders: Sendable {
             self.text = text
         }
 
-        /// Passes this or a following entry to a closure, if it's the entry of a token's header.
         fileprivate func find<Result>(_ token: CompactToken, _ body: (Entry) -> Result) -> Result? {
             if token.hasHeader(text) { return body(self) }
             return next.withObject { $0.find(token, body) } ?? nil
@@ -190,18 +179,15 @@ final class KnownHeaders: Sendable {
     private static let capacity = 4
     private let first = SetOnce<Entry>()
 
-    /// Lends the entry of a token's header to a closure, if there is one, and returns its result.
     func withEntry<Result>(for token: CompactToken, _ body: (Entry) -> Result) -> Result? {
         first.withObject { $0.find(token, body) } ?? nil
     }
 
-    /// Keeps the entry of a token with a valid signature, if there is room.
     func keep(_ new: Entry) {
         if !first.set(new) { first.withObject { $0.append(new, capacity: Self.capacity - 1) } }
     }
 }
 
-/// The keys of a verifier, and the rules that match them to a header.
 enum VerificationKeySource: Sendable {
     case list([VerificationKey])
     case set(KeySelector)
@@ -210,9 +196,6 @@ enum VerificationKeySource: Sendable {
     ///
     /// A single key is always tried, regardless of `kid`. If there are several keys, those with the
     /// header's `kid` match. If no key has it, those without a `kid` match.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` or `unknownKey`, or the reason
-    ///   why the selector has no key.
     func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
         switch self {
         case .set(let selector): return try selector.keys(for: header)

@@ -158,9 +158,6 @@ struct ClaimTimes {
 }
 
 extension RegisteredClaims {
-    /// Reads the registered claims of a claims set, with the claim's name in errors.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim`.
     static func read(_ claims: JSONObject) throws(TokenError) -> (RegisteredClaims, ClaimTimes) {
         var registered = RegisteredClaims()
         var times = ClaimTimes()
@@ -192,25 +189,17 @@ extension RegisteredClaims {
 }
 
 extension JSONObject {
-    /// Returns the registered claims of a claims set with their types.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim` if a claim has the wrong JSON type,
-    ///   including `null`, or is a time outside the years 1 to 9999.
     package func registeredClaims() throws(TokenError) -> RegisteredClaims {
         try RegisteredClaims.read(self).0
     }
 
     /// Returns an optional claim that must be a NumericDate, in seconds since 1970.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim`.
     func secondsClaim(_ name: String) throws(TokenError) -> Double? {
         guard let index = index(of: name) else { return nil }
         return try self[index].secondsClaim()
     }
 
     /// Returns an optional claim that must be a string.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim`.
     func stringClaim(_ name: String) throws(TokenError) -> String? {
         guard let index = index(of: name) else { return nil }
         return try self[index].stringClaim()
@@ -263,7 +252,6 @@ struct NumericDate: Codable {
     /// Times outside this range are meaningless in tokens, and code that converts them to an
     /// integer or a calendar date may trap.
     static let range = -62_135_596_800.0..<253_402_300_800.0
-    /// The message for a time outside the range.
     static let isOutside = "The time is outside the years 1 to 9999."
 
     let date: Date

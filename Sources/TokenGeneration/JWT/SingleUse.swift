@@ -44,9 +44,6 @@ package final class SingleUse: Sendable {
     ///
     /// The signer is the thumbprint of the key, or another name of the party that vouches for the
     /// token. The limit is the maximum time until `exp`, or `nil` for the default.
-    ///
-    /// - Throws: ``TokenError`` with the code `missingClaim`, `malformedClaim` or
-    ///   `lifetimeTooLong`.
     package func read(
         _ claims: RegisteredClaims,
         signer: String,

@@ -125,8 +125,6 @@ public struct ValidationPolicy: Sendable {
     /// its content.
     ///
     /// The key is `nil` for a token that is only encrypted. All checks of a token use one date.
-    ///
-    /// - Throws: ``TokenError`` with the code of the first check that fails.
     func check(
         _ header: ProtectedHeader,
         _ claims: JSONObject,

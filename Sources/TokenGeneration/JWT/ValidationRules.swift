@@ -51,9 +51,6 @@ extension IssuerRule: ExpressibleByStringLiteral {
 }
 
 extension IssuerRule {
-    /// Checks the claim `iss`, which is `nil` if it's absent.
-    ///
-    /// - Throws: ``TokenError`` with the code `issuerMismatch` or `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
         switch wrapped {
         case .unchecked:
@@ -153,9 +150,6 @@ extension AudienceRule: ExpressibleByStringLiteral {
 }
 
 extension AudienceRule {
-    /// Checks the members of the claim `aud`, none if it's absent.
-    ///
-    /// - Throws: ``TokenError`` with the code `audienceMismatch` or `missingClaim`.
     package func check(_ found: [String]) throws(TokenError) {
         switch wrapped {
         case .unchecked:
@@ -209,7 +203,6 @@ extension AudienceRule {
 ///
 /// Subjects are compared code point by code point. Every rule rejects an empty `sub`.
 public struct SubjectRule: Sendable, Hashable {
-    /// The subject, or `nil` for any or none.
     private let expected: String?
 
     /// `sub` may be absent or any subject.
@@ -232,10 +225,6 @@ extension SubjectRule: ExpressibleByStringLiteral {
 }
 
 extension SubjectRule {
-    /// Checks the claim `sub`, which is `nil` if it's absent.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or
-    ///   `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
         // Applications find users by their subject. An empty one comes from a missing value.
         guard found?.isEmpty != true else {
@@ -316,7 +305,6 @@ extension TypeRule {
         )
     }
 
-    /// Returns a Boolean value that indicates whether two media types are the same.
     static func isSame(_ left: String, _ right: String) -> Bool {
         left.isExactlyIgnoringASCIICase(right)
             || complete(left).isExactlyIgnoringASCIICase(complete(right))
@@ -328,7 +316,6 @@ extension TypeRule {
         isSame(type, "sd-jwt") || String(type.utf8.suffix(7))?.isExactlyIgnoringASCIICase("+sd-jwt") ?? false
     }
 
-    /// Rejects a type other than those of SD-JWTs.
     static func checkIsSDJWT(_ found: String?) throws(TokenError) {
         guard let found, isSDJWT(found) else {
             throw TokenError(
@@ -338,7 +325,6 @@ extension TypeRule {
         }
     }
 
-    /// Returns the complete media type, adding `application/` if it's omitted.
     private static func complete(_ type: String) -> String {
         type.utf8.contains(UInt8(ascii: "/")) ? type : "application/\(type)"
     }

@@ -38,7 +38,6 @@ public struct ClaimPath: Sendable, Hashable {
         public static let everyElement = Element(wrapped: .everyElement)
     }
 
-    /// The steps, from the outermost claim.
     package let elements: [Element]
 
     /// Creates a path.
@@ -102,11 +101,8 @@ public struct ClaimPath: Sendable, Hashable {
         self.init(elements)
     }
 
-    /// Returns a Boolean value that indicates whether this path leads to the claim at another path
-    /// or to one around it.
     func isPrefix(of other: ClaimPath) -> Bool { other.elements.starts(with: elements) }
 
-    /// Returns the error for a path that leads to no claim.
     var missing: TokenError {
         TokenError(.missingClaim, "the token has no claim at the path \(TokenError.shown(description))")
     }

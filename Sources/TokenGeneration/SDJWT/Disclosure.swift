@@ -3,15 +3,12 @@ internal import OpenSSLCrypto
 /// The content of a disclosure: a salted claim
 /// ([RFC 9901 §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2)).
 struct Disclosure {
-    /// The claim's name, or `nil` for an element of an array.
     let name: String?
-    /// The claim's value.
     let value: JSONValue
 
     /// The names that SD-JWTs reserve, which can't be names of claims.
     static let reservedNames = ["_sd", "...", NamedHash.claim]
 
-    /// Decodes a disclosure.
     init(_ text: String, limits: SDJWTLimits) throws(TokenError) {
         let content: JSONValue
         do throws(TokenError) {
@@ -38,10 +35,8 @@ struct Disclosure {
         self.name = name
     }
 
-    /// Returns a Boolean value that indicates whether a name is reserved.
     static func isReserved(_ name: String) -> Bool { reservedNames.contains { $0.isExactly(name) } }
 
-    /// Encodes a claim, or an element of an array if `name` is `nil`.
     static func text(salt: [UInt8], name: String?, value: JSONValue) -> String {
         var elements: [JSONValue] = [.base64URL(salt)]
         if let name { elements.append(.string(name)) }
@@ -53,12 +48,8 @@ struct Disclosure {
 }
 
 extension NamedHash {
-    /// The claim that names the algorithm of an SD-JWT.
     static let claim = "_sd_alg"
 
-    /// Reads the algorithm of an issuer-signed payload.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim` or `unsupportedAlgorithm`.
     init(in payload: JSONObject) throws(TokenError) {
         guard let name = try payload.stringClaim(Self.claim) else {
             self = .sha256
@@ -85,7 +76,6 @@ struct DisclosureFinder {
     private let limits: SDJWTLimits
     private let digests: [String?]
     private let contents: [Disclosure?]
-    /// The index of each disclosure by its digest.
     private var indices: [ByteComparedString: Int] = [:]
     private var paths: [ClaimPath?]
     private var path: [ClaimPath.Element] = []
@@ -102,7 +92,6 @@ struct DisclosureFinder {
         }
     }
 
-    /// The disclosures with the paths that were found.
     var disclosures: [UnverifiedSDJWT.Disclosed] {
         contents.indices.map { index in
             UnverifiedSDJWT.Disclosed(
@@ -114,7 +103,6 @@ struct DisclosureFinder {
         }
     }
 
-    /// Visits the payload, or a value in it, and the disclosures that it refers to.
     mutating func visit(_ value: JSONValue) {
         guard path.count < limits.depth else { return }
         switch value {
@@ -173,20 +161,15 @@ struct DisclosureFinder {
 ///
 /// It visits the payload and each disclosure once.
 struct DisclosureProcessor {
-    /// A disclosure that a digest refers to.
     struct Found {
-        /// The path of the disclosed claim in the processed claims.
         let path: ClaimPath
-        /// The index of the disclosure.
         let index: Int
     }
 
-    /// The disclosures that were found, each after those around it.
     private(set) var found: [Found] = []
 
     private let disclosures: [String]
     private let limits: SDJWTLimits
-    /// The index of each disclosure by its digest.
     private var indices: [ByteComparedString: Int] = [:]
     private var digests: Set<ByteComparedString> = []
     private var path: [ClaimPath.Element] = []
@@ -202,10 +185,6 @@ struct DisclosureProcessor {
         }
     }
 
-    /// Returns the processed claims.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedClaim`, `malformedDisclosure`,
-    ///   `disclosureMismatch` or `tooLarge`.
     mutating func process(_ payload: JSONObject) throws(TokenError) -> JSONObject {
         let claims = try processed(payload, depth: 1)
         guard found.count == disclosures.count else {
@@ -292,7 +271,6 @@ struct DisclosureProcessor {
         return elements
     }
 
-    /// Processes the value of a member or element, and notes the disclosure that it comes from.
     private mutating func processed(
         _ value: JSONValue,
         at element: ClaimPath.Element,
@@ -307,9 +285,6 @@ struct DisclosureProcessor {
     }
 
     /// Returns the disclosure with a digest, or `nil` for a decoy or a claim that isn't disclosed.
-    ///
-    /// - Throws: ``TokenError`` with the code `disclosureMismatch` if the digest is repeated,
-    ///   `malformedDisclosure` or `tooLarge`.
     private mutating func disclosure(for digest: String) throws(TokenError) -> (index: Int, Disclosure)? {
         let digest = ByteComparedString(digest)
         guard digests.insert(digest).inserted else {

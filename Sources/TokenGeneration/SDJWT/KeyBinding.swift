@@ -3,14 +3,10 @@ internal import Foundation
 /// A key binding JWT: a holder's signature over an SD-JWT
 /// ([RFC 9901 §4.3](https://www.rfc-editor.org/rfc/rfc9901#section-4.3)).
 enum KeyBindingJWT {
-    /// The media type.
     static let type = "kb+jwt"
-    /// The path of the holder's key in the claims of an SD-JWT.
     static let holderKeyPath: ClaimPath = ["cnf", "jwk"]
-    /// The maximum size.
     private static let limits = JWSLimits(size: 8_192)
 
-    /// Returns the members of the holder's key in processed claims.
     static func holderKey(in claims: JSONObject) throws(TokenError) -> JSONObject {
         guard let confirmation = claims["cnf"] else {
             throw TokenError(.confirmationMismatch, "the SD-JWT isn't bound to a key: it has no “cnf”")
@@ -27,9 +23,6 @@ enum KeyBindingJWT {
         return jwk
     }
 
-    /// Locates the parts of a key binding JWT.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     static func parts(of text: String) throws(TokenError) -> CompactToken {
         do throws(TokenError) {
             return try CompactToken(text, limits: limits)
@@ -41,9 +34,6 @@ enum KeyBindingJWT {
         }
     }
 
-    /// Returns the key with which the holder signed a key binding JWT.
-    ///
-    /// - Throws: ``TokenError`` with the code of the first check that fails.
     static func signer(
         of token: CompactToken,
         _ header: ProtectedHeader,
@@ -61,8 +51,6 @@ enum KeyBindingJWT {
 
     /// Verifies a key binding JWT
     /// ([RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 5).
-    ///
-    /// - Throws: ``TokenError`` with the code of the first check that fails.
     static func verify(
         _ text: String,
         _ requirement: KeyBindingRule.Requirement,
@@ -96,7 +84,6 @@ enum KeyBindingJWT {
         return VerifiedSDJWT.KeyBinding(key: key, issuedAt: issuedAt, claims: found)
     }
 
-    /// Runs a check of the key binding, whose errors would otherwise seem to be about the SD-JWT.
     private static func described<Value>(_ check: () throws(TokenError) -> Value) throws(TokenError) -> Value {
         do throws(TokenError) {
             return try check()

@@ -7,13 +7,10 @@ internal import OpenSSLCrypto
 /// An ``SDJWTIssuer`` creates one for a holder, and an ``SDJWTHolder`` creates one for a verifier.
 /// Receivers pass the text to an ``SDJWTVerifier``.
 public struct SDJWT: Sendable {
-    /// The issuer-signed JWT, a compact JWS.
     let issuerJWT: String
     /// The other members of the unprotected header, which only a JSON serialization has.
     private(set) var unprotectedHeader: JSONObject = [:]
-    /// The disclosures, as the issuer encoded them.
     let disclosures: [String]
-    /// The key binding JWT, or `nil`.
     var keyBindingJWT: String?
 
     /// The compact serialization, which ends with `~` unless there is a key binding.
@@ -52,10 +49,6 @@ extension SDJWT {
         ([issuerJWT] + disclosures).map { "\($0)~" }.joined()
     }
 
-    /// Separates the parts of a compact serialization.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `malformedDisclosure` or
-    ///   `tooLarge`.
     init(compact text: String, limits: SDJWTLimits) throws(TokenError) {
         try limits.check(size: text.utf8.count)
         let bytes = Array(text.utf8)
@@ -93,9 +86,6 @@ extension SDJWT {
 
     /// Takes the parts from a JSON serialization, with one of its signatures for the compact form
     /// ([RFC 9901 §8.1](https://www.rfc-editor.org/rfc/rfc9901#section-8.1)).
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `malformedDisclosure`,
-    ///   `criticalHeaderUnsupported` or `tooLarge`.
     init(_ token: JSONToken, signature index: Int = 0, limits: SDJWTLimits) throws(TokenError) {
         guard let payload = token.payload else {
             throw TokenError(.malformedToken, "the JSON has no “payload”")
@@ -155,19 +145,14 @@ public struct UnverifiedSDJWT: Sendable {
     /// of the claims that can be hidden.
     public let unverifiedPayload: JSONObject
 
-    /// A disclosure.
     package struct Disclosed: Sendable {
         /// The digest, or `nil` if the hash algorithm isn't supported.
         package let digest: String?
-        /// The path of the claim, or `nil` if nothing refers to the disclosure.
         package let path: ClaimPath?
-        /// The name of the claim, or `nil` for an element of an array.
         package let name: String?
-        /// The value of the claim, or `nil` if the disclosure is malformed.
         package let value: JSONValue?
     }
 
-    /// The content of a key binding.
     package struct KeyBinding: Sendable {
         package let header: JSONObject
         package let claims: JSONObject
@@ -179,7 +164,6 @@ public struct UnverifiedSDJWT: Sendable {
     package let disclosures: [Disclosed]
     /// The number of digests without a disclosure: decoys, and claims that are hidden.
     package let undisclosedCount: Int
-    /// The key binding, or `nil` if it's missing or malformed.
     package let keyBinding: KeyBinding?
     /// The reasons why verifiers with the same limits reject the disclosures and the key binding.
     ///

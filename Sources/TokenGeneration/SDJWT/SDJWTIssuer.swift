@@ -34,7 +34,6 @@ public struct SDJWTIssuer: Sendable {
     /// Verifiers have the same limits by default.
     public var limits = SDJWTLimits()
 
-    /// The source of random bytes for salts and decoys.
     package var random: @Sendable (Int) throws -> [UInt8] = { try SecureRandom.bytes(count: $0) }
 
     private let type: String
@@ -154,12 +153,10 @@ public struct SDJWTIssuer: Sendable {
 /// A builder of an issuer-signed payload, which replaces claims by digests of their disclosures
 /// ([RFC 9901 §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2)).
 struct ClaimConcealer {
-    /// The disclosable claims in and at a claim.
     struct Choice {
         var isDisclosable = false
         var children: [ClaimPath.Element: Choice] = [:]
 
-        /// Chooses the claim at the end of a path.
         mutating func choose(_ path: some Collection<ClaimPath.Element>) {
             guard let first = path.first else {
                 isDisclosable = true
@@ -169,13 +166,11 @@ struct ClaimConcealer {
         }
     }
 
-    /// The disclosures of all concealed claims.
     private(set) var disclosures: [String] = []
 
     let hash: NamedHash
     let decoys: ClosedRange<Int>
     let limits: SDJWTLimits
-    /// The source of random bytes.
     let random: @Sendable (Int) throws -> [UInt8]
 
     private(set) var digestCount = 0
@@ -197,9 +192,6 @@ struct ClaimConcealer {
     }
 
     /// Returns the claims with digests in place of the chosen ones.
-    ///
-    /// - Throws: ``TokenError`` with the code `prohibitedClaim` for a reserved name, `tooLarge` or
-    ///   `signingFailed`.
     mutating func concealed(
         _ object: JSONObject,
         _ choice: Choice?,

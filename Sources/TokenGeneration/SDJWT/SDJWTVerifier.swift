@@ -106,7 +106,6 @@ public struct SDJWTVerifier: Sendable {
         return try verified(presented, issuerSignatures.verify(token, nil, .any), rule)
     }
 
-    /// An SD-JWT whose issuer's signature and disclosures have been verified.
     struct Processed {
         let claims: JSONObject
         let hash: NamedHash
@@ -185,10 +184,6 @@ public struct SDJWTVerifier: Sendable {
         return verifier
     }
 
-    /// Verifies a compact SD-JWT that a holder received from its issuer.
-    ///
-    /// - Throws: ``TokenError`` as ``verify(_:keyBinding:)`` does, and `keyBindingMismatch` if
-    ///   there is a key binding.
     func received(_ compact: String) throws(TokenError) -> (SDJWT, Processed) {
         let token = try SDJWT(compact: compact, limits: limits)
         try token.checkHasNoKeyBinding()
@@ -196,7 +191,6 @@ public struct SDJWTVerifier: Sendable {
         return (token, try check(token, jws, at: policy.currentDate()).0)
     }
 
-    /// Verifies an SD-JWT in JSON that a holder received from its issuer.
     func received(json: Data) throws(TokenError) -> (SDJWT, Processed) {
         let token = try JSONToken(Array(json), limits: issuerSignatures.limits)
         try SDJWT(token, limits: limits).checkHasNoKeyBinding()
@@ -207,10 +201,6 @@ public struct SDJWTVerifier: Sendable {
 }
 
 extension SDJWTVerifier.Processed {
-    /// Processes the disclosures of an SD-JWT.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`, `malformedClaim`,
-    ///   `unsupportedAlgorithm`, `malformedDisclosure`, `disclosureMismatch` or `tooLarge`.
     init(
         _ token: SDJWT,
         payload: [UInt8],

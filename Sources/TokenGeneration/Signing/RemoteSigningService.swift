@@ -116,9 +116,6 @@ public struct RemoteSignature: Sendable {
 extension RemoteSigningService {
     /// Gets a signature from the service, converts it to the form that JWS uses, and checks it as
     /// far as possible.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
-    ///   `signingFailed`, and the service's own errors.
     package func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         let algorithm = algorithm
         let verificationKey = verificationKey
@@ -191,7 +188,6 @@ extension RemoteSigningService {
 }
 
 extension AlgorithmDescription.Scheme {
-    /// The hash function whose digest is signed, or `nil` if the message itself is signed.
     fileprivate var digest: HashFunction? {
         switch self {
         case .ecdsa(_, let hash), .rsa(_, let hash): hash

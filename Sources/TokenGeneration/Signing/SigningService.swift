@@ -69,22 +69,17 @@ extension SigningKey: SigningService, LocalSigningService {
 ///
 /// Its signatures need no check.
 package protocol LocalSigningService: SigningService {
-    /// The key that signs.
     var key: SigningKey { get }
 }
 
 extension SigningService {
-    /// The key, if it's in this process.
     var localKey: SigningKey? { (self as? any LocalSigningService)?.key }
 
     /// Signs an input and rejects a result that can't be a signature of the service's algorithm.
-    ///
-    /// - Throws: ``TokenError`` with the code `signingFailed`, and the errors of a custom service.
     package func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
         try checkedSignature(for: input, with: localKey)
     }
 
-    /// Signs an input with the service's key, if it's in this process.
     func checkedSignature(for input: [UInt8], with localKey: SigningKey?) throws -> [UInt8] {
         if let localKey { return try localKey.signature(for: input.span.octets) }
         let signature = Array(try sign(data: Data(input)))
@@ -164,7 +159,6 @@ public struct ES256SigningService: SigningService, LocalSigningService {
     }
 }
 
-/// A signing service in this process or behind a network.
 package enum AnySigningService: Sendable {
     case local(any SigningService)
     case remote(any RemoteSigningService)
@@ -183,7 +177,6 @@ package enum AnySigningService: Sendable {
         }
     }
 
-    /// The public key, if the service knows it.
     package var verificationKey: VerificationKey? {
         switch self {
         case .local(let service): service.localKey?.verificationKey
@@ -192,9 +185,6 @@ package enum AnySigningService: Sendable {
     }
 
     /// Signs an input and checks the signature as far as possible.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
-    ///   `signingFailed`, and the service's own errors.
     package func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         switch self {
         case .local(let service): try service.checkedSignature(for: input)
@@ -202,28 +192,16 @@ package enum AnySigningService: Sendable {
         }
     }
 
-    /// Writes `alg` into a header.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
-    ///   value.
     func writeAlgorithm(into header: inout JSONObject) throws(TokenError) {
         try header.state("alg", algorithm.rawValue, by: "the signing service")
     }
 
-    /// Writes `kid` into a header, if the signer has a key ID.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
-    ///   value.
     func writeKeyID(into header: inout JSONObject) throws(TokenError) {
         if let keyID { try header.state("kid", keyID, by: "the signing service") }
     }
 }
 
 extension JSONObject {
-    /// Sets a parameter of a header to the value that an owner has for it.
-    ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
-    ///   value.
     mutating func state(_ name: String, _ value: String, by owner: String) throws(TokenError) {
         guard self[name] == nil || self[name] == .string(value) else {
             throw TokenError(

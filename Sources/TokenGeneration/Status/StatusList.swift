@@ -25,7 +25,6 @@ public struct StatusList: Sendable, Hashable {
 
     /// The number of bits of each status.
     public let bits: Bits
-    /// The statuses, from the least significant bits of each byte to the most significant ones.
     private(set) var bytes: [UInt8]
 
     /// Creates a list with the same status for all tokens.
@@ -47,7 +46,6 @@ public struct StatusList: Sendable, Hashable {
         bytes = [UInt8](repeating: byte, count: (count + perByte - 1) / perByte)
     }
 
-    /// Creates a list from its bytes.
     init(bits: Bits, bytes: [UInt8]) {
         self.bits = bits
         self.bytes = bytes
@@ -91,7 +89,6 @@ public struct StatusList: Sendable, Hashable {
 }
 
 extension StatusList.Bits {
-    /// The bits of one status at the low end of a byte.
     fileprivate var mask: UInt8 { UInt8(1 << rawValue - 1) }
 
     fileprivate func check(_ status: TokenStatus) throws(TokenError) {

@@ -29,7 +29,6 @@ import OpenSSLCrypto
 public struct StatusListToken: Sendable {
     /// The media type of a status list token.
     public static let mediaType = "application/statuslist+jwt"
-    /// The header's `typ`.
     static let type = "statuslist+jwt"
 
     /// The statuses, `status_list`.

@@ -12,7 +12,6 @@ enum JSONScalar {
 
     init(integer: some FixedWidthInteger) { self = .number(JSONNumber(integer)) }
 
-    /// Creates a number, or returns `nil` for infinity and not-a-number.
     init?<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ number: Number) {
         // Converts via text, so that the `Float` 0.1 doesn't become 0.10000000149011612.
         guard let double = number as? Double ?? Double(number.description), let number = JSONNumber(double) else {
@@ -26,8 +25,6 @@ enum JSONScalar {
     /// a number.
     ///
     /// - Returns: `nil` for a value that must encode itself.
-    /// - Throws: ``NotFinite`` for a number that isn't finite, and a date outside the years 1 to
-    ///   9999.
     static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
         if let string = exactly(String.self, value) { return .string(string) }
         if let integer = exactly(Int.self, value) { return JSONScalar(integer: integer) }
@@ -66,7 +63,6 @@ enum JSONScalar {
 }
 
 extension JSONOutput {
-    /// Writes a value.
     mutating func append(_ scalar: JSONScalar) {
         switch scalar {
         case .null: append(literal: "null")

@@ -6,16 +6,13 @@ internal import OpenSSLCrypto
 /// directly to the bytes. When an object is complete, its members are sorted.
 struct JSONText {
     private(set) var output = JSONOutput()
-    /// A Boolean value that indicates whether a name has characters that complicate sorting.
     private(set) var hasUnusualNames = false
-    /// The number of objects and arrays around the current value.
     private(set) var levels: Int
 
     private var values: [Value] = []
     private var places: [Place] = []
     private var serial = 0
 
-    /// The identity of a value that is being written, held by its encoder or container.
     struct Ticket {
         fileprivate let index: Int32
         let pathCount: Int32
@@ -34,7 +31,6 @@ struct JSONText {
         var count = 0
     }
 
-    /// The location of a member, or of an element that is written elsewhere.
     private struct Place {
         let start: Int
         var nameEnd: Int
@@ -42,7 +38,6 @@ struct JSONText {
         let child: Int?
     }
 
-    /// A state to return to.
     struct Mark {
         fileprivate let size: Int
         fileprivate let places: Int
@@ -57,17 +52,14 @@ struct JSONText {
         places.reserveCapacity(8)
     }
 
-    /// Starts a value.
     mutating func open(pathCount: Int) -> Ticket {
         serial += 1
         values.append(Value(serial: serial, start: output.count, firstPlace: places.count))
         return Ticket(index: Int32(values.count - 1), pathCount: Int32(pathCount), serial: serial)
     }
 
-    /// The number of incomplete values.
     var openValues: Int { values.count }
 
-    /// Returns the number of elements or members of a value, or zero if it's complete.
     func count(_ ticket: Ticket) -> Int {
         let index = Int(ticket.index)
         return index < values.count && values[index].serial == ticket.serial ? values[index].count : 0
@@ -134,7 +126,6 @@ struct JSONText {
         Mark(size: output.count, places: places.count, values: values.count, count: count(ticket), levels: levels)
     }
 
-    /// Removes everything that was written after a mark.
     mutating func goBack(to mark: Mark) {
         output.truncate(to: mark.size)
         places.removeLast(places.count - mark.places)
@@ -175,7 +166,6 @@ struct JSONText {
         if places.count > value.firstPlace { places.removeLast(places.count - value.firstPlace) }
     }
 
-    /// Returns a negative number if the first name sorts first, or zero if both are equal.
     private static func order(_ left: Place, _ right: Place, in text: Span<UInt8>) -> Int {
         let leftCount = left.nameEnd - left.start
         let rightCount = right.nameEnd - right.start
@@ -251,7 +241,6 @@ struct JSONText {
         output = JSONOutput(result, count: end + 1)
     }
 
-    /// Completes an object with members that were written elsewhere.
     private mutating func completeObject(_ value: Value, _ children: [JSONText]) {
         let old = output.buffer
         var result = Array(old[...value.start])
@@ -268,7 +257,6 @@ struct JSONText {
         output = JSONOutput(continuing: result)
     }
 
-    /// Completes an array with elements that were written elsewhere.
     private mutating func completeArray(_ value: Value, _ children: [JSONText]) {
         let old = output.buffer
         var result: [UInt8] = []

@@ -1,6 +1,5 @@
 internal import OpenSSLCrypto
 
-/// An encoder that writes a value to a node.
 struct JSONTextEncoder: Encoder {
     let node: JSONTextNode
     let ticket: JSONText.Ticket
@@ -74,7 +73,6 @@ struct JSONTextNode {
     ///
     /// - Returns: The text, and a Boolean value that indicates whether a name has characters that
     ///   complicate sorting.
-    /// - Throws: `EncodingError`, or the value's own error.
     static func encode(_ value: some Encodable) throws -> (json: [UInt8], hasUnusualNames: Bool) {
         let node = JSONTextNode(path: [], levels: 0)
         if let scalar = try node.scalar(value, nil) {
@@ -89,7 +87,6 @@ struct JSONTextNode {
         state.withValue { $0.codingPath(ticket) }
     }
 
-    /// Returns the number of elements or members of a value.
     func count(_ ticket: JSONText.Ticket) -> Int {
         state.withValue { $0.text.count(ticket) }
     }
@@ -114,7 +111,6 @@ struct JSONTextNode {
         }
     }
 
-    /// Writes a value as the encoding of another one.
     func writeSingle(_ ticket: JSONText.Ticket, _ value: some Encodable) throws {
         if let scalar = try scalar(value, nil) { return try writeSingle(ticket, scalar) }
         try state.withValue { state in
@@ -123,7 +119,6 @@ struct JSONTextNode {
         try writeNested(value, nil)
     }
 
-    /// Writes a member or an element.
     func write(_ ticket: JSONText.Ticket, _ name: String?, _ scalar: JSONScalar) throws {
         try state.withValue { state in
             guard state.text.write(ticket, name, scalar) else { throw state.misuse(ticket) }
@@ -146,7 +141,6 @@ struct JSONTextNode {
         }
     }
 
-    /// Adds a container that stays open at the same time as this one.
     func startChild(_ ticket: JSONText.Ticket, _ name: String?, _ key: any CodingKey) -> JSONTextEncoder {
         let child = state.withValue { state in
             let child = JSONTextNode(path: state.codingPath(ticket) + [key], levels: state.text.levels)
@@ -179,7 +173,6 @@ struct JSONTextNode {
         }
     }
 
-    /// Encodes a value by calling its `encode(to:)` method.
     private func writeNested(_ value: some Encodable, _ key: (any CodingKey)?) throws {
         let (ticket, childCount) = try state.withValue { state in
             if let failure = state.failure { throw failure }
@@ -240,7 +233,6 @@ extension JSONTextNode.State {
     }
 }
 
-/// An encoding container for the members of an object.
 struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: JSONTextNode
     let ticket: JSONText.Ticket
@@ -294,7 +286,6 @@ struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 }
 
-/// An encoding container for the elements of an array.
 struct JSONTextElements: UnkeyedEncodingContainer {
     let node: JSONTextNode
     let ticket: JSONText.Ticket

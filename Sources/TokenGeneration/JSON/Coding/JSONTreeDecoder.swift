@@ -1,10 +1,8 @@
 internal import Foundation
 internal import OpenSSLCrypto
 
-/// A decoder for a parsed JSON value.
 final class JSONTreeDecoder: Decoder {
     let value: JSONValue
-    /// The value if it's an object, or an empty object.
     let object: JSONObject
     private let parent: JSONTreeDecoder?
     private let key: (any CodingKey)?
@@ -29,7 +27,6 @@ final class JSONTreeDecoder: Decoder {
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Returns the value of a member, or `nil` if no member has that name.
     func member(_ name: String) -> JSONValue? {
         object[name]
     }
@@ -80,8 +77,6 @@ extension JSONTreeDecoder {
     /// JSON types, and the Foundation types that Foundation's coder also handles specially, are
     /// decoded directly: `Date` from NumericDate, `Data` from base64, `URL` from a string,
     /// `Decimal` from a number.
-    ///
-    /// - Throws: `DecodingError`, or the type's own error.
     func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
         if type == String.self, let value = try string(value, key) as? Value { return value }
         if type == Int.self, let value = (try integer(value, key) as Int) as? Value { return value }
@@ -166,7 +161,6 @@ extension JSONTreeDecoder {
         return decimal
     }
 
-    /// Returns the error for a value of the wrong type.
     func mismatch(_ found: JSONValue, _ expected: Any.Type, _ key: (any CodingKey)?) -> DecodingError {
         let context = context("Found \(found.kind) instead of \(expected).", key)
         if case .null = found { return .valueNotFound(expected, context) }
@@ -186,7 +180,6 @@ extension JSONTreeDecoder {
     }
 }
 
-/// A decoding container for the members of an object.
 struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: JSONTreeDecoder
 
@@ -248,7 +241,6 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-/// A decoding container for the elements of an array.
 struct JSONTreeElements: UnkeyedDecodingContainer {
     let decoder: JSONTreeDecoder
     let elements: [JSONValue]

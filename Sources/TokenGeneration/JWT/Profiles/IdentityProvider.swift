@@ -21,7 +21,6 @@ public struct IdentityProvider: Sendable {
     public var selection: KeySelection
     /// The URL of the provider's keys.
     public var keySetURL: URL?
-    /// The issuer identifier in the provider's metadata.
     package let issuer: String
     /// A Boolean value that indicates whether `nonce_supported` can make the nonce optional.
     private(set) var mayLackNonce = false
@@ -43,9 +42,7 @@ public struct IdentityProvider: Sendable {
         self.keySetURL = keySetURL
     }
 
-    /// Both names of Google, which the policy accepts.
     static let googleIssuers = ["https://accounts.google.com", "accounts.google.com"]
-    /// The `jwks_uri` of Google's metadata.
     static let googleKeys = URL(string: "https://www.googleapis.com/oauth2/v3/certs")
 
     /// Returns Google ([OpenID

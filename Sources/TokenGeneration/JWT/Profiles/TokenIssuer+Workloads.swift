@@ -176,7 +176,6 @@ extension TokenIssuer {
     }
 }
 
-/// The claim `kubernetes.io` of a service account token.
 private struct KubernetesClaims {
     private let members: JSONObject
 
@@ -187,14 +186,8 @@ private struct KubernetesClaims {
         self.members = members
     }
 
-    /// Returns a string inside the claim.
-    ///
-    /// - Throws: ``TokenError`` with the code `missingClaim` or `malformedClaim`.
     func text(_ path: String...) throws(TokenError) -> String { try text(at: path) }
 
-    /// Compares a string inside the claim.
-    ///
-    /// - Throws: ``TokenError`` with the code `missingClaim`, `malformedClaim` or `claimMismatch`.
     func check(_ path: String..., is expected: String) throws(TokenError) {
         guard !expected.isEmpty, try text(at: path).isExactly(expected) else {
             throw TokenError(.claimMismatch, "\(Self.name(path)) isn't the value that the policy expects")

@@ -32,17 +32,11 @@ public struct TokenIssuer: Sendable {
     public var selection: KeySelection
     /// The URL of the issuer's keys, or `nil` if the issuer's metadata or nothing names it.
     public var keySetURL: URL?
-    /// The identifier of an issuer whose metadata names the URL of its keys, or `nil`.
     package var metadataIssuer: String?
-    /// The name of the claim with the scope.
     package var scopeClaim = "scope"
-    /// The name of the claim with the client's ID.
     package var clientClaim = "client_id"
-    /// A Boolean value that indicates whether the issuer omits `aud` from some access tokens.
     var mayLackAudience = false
 
-    /// Creates an issuer with the algorithms that it may sign with, and that of RSA keys that don't
-    /// state one.
     init(_ policy: ValidationPolicy, algorithms: Set<JWSAlgorithm>, assumedAlgorithm: JWSAlgorithm = .rs256) {
         self.policy = policy
         self.policy.algorithms = algorithms
@@ -274,7 +268,6 @@ public struct EntraTokenVersion: Hashable, Sendable {
     /// Version 2, with the issuer `https://login.microsoftonline.com/TENANT/v2.0`.
     public static let v2 = EntraTokenVersion(wrapped: .v2)
 
-    /// Returns the issuer of a tenant's tokens.
     func issuer(of tenant: String) -> String {
         switch wrapped {
         case .v1: "https://sts.windows.net/\(tenant)/"
@@ -282,17 +275,14 @@ public struct EntraTokenVersion: Hashable, Sendable {
         }
     }
 
-    /// Returns the URL of a tenant's keys.
     func keySetURL(of tenant: String) -> URL? {
         let version = self == .v1 ? "" : "/v2.0"
         return URL(string: "https://login.microsoftonline.com/\(tenant)/discovery\(version)/keys")
     }
 
-    /// The name of the claim with the client's ID in access tokens.
     var clientClaim: String { self == .v1 ? "appid" : "azp" }
 }
 
-/// The tenants of Microsoft Entra whose tokens a policy accepts.
 struct EntraTenants: Sendable {
     let version: EntraTokenVersion
     /// The GUIDs in lower case, or `nil` for every tenant.
@@ -312,7 +302,6 @@ struct EntraTenants: Sendable {
         return .oneOf(allowed.map(version.issuer(of:)))
     }
 
-    /// The issuer in the metadata.
     var issuer: String { version.issuer(of: onlyTenant ?? "{tenantid}") }
 
     /// The URL of the keys: those of the only tenant, or of all.
@@ -342,7 +331,6 @@ struct EntraTenants: Sendable {
         }
     }
 
-    /// Returns an issuer from the metadata, with its placeholder replaced by a tenant.
     private static func filled(_ issuer: String, _ tenant: String) -> String {
         issuer.replacing("{tenantid}", with: tenant).replacing("{tenantId}", with: tenant)
     }

@@ -230,8 +230,6 @@ extension VerificationKey {
     ///
     /// It's the value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't have a
     /// known hash.
-    ///
-    /// - Throws: `CryptoError` if OpenSSL doesn't support the hash function.
     package func idTokenHash(of text: String) throws -> String? {
         let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }
         let digest = try algorithm.details?.hash(text.utf8.span.octets, on: curve)
