@@ -174,8 +174,7 @@ public struct TokenError: Error, Sendable, Equatable, CustomStringConvertible, L
     /// The same text as ``description``, for Foundation APIs.
     public var errorDescription: String? { description }
 
-    /// Returns an untrusted name for use in a message: short, and without characters that could
-    /// forge a log line.
+    /// Shortens an untrusted name and removes characters that could forge a log line.
     static func shown(_ name: String) -> String {
         var text = ""
         for scalar in name.unicodeScalars {

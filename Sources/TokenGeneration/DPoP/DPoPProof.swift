@@ -11,7 +11,6 @@ public struct DPoPProof: Sendable {
     package let url: String
     package let issuedAt: Date
     package let jwtID: String
-    /// The server's nonce, `nonce`, or `nil`.
     package let nonce: String?
     /// All claims.
     public let claims: JSONObject
@@ -35,8 +34,7 @@ public struct DPoPProof: Sendable {
     /// The thumbprint of the key, for `cnf.jkt` of an access token that is bound to the key.
     public var thumbprint: String { key.thumbprint }
 
-    /// Returns the identifier of the proof for the replay cache: a hash of the key and `jti`, so
-    /// that long IDs can't make the cache grow.
+    /// A hash of the key and `jti`, so that long IDs can't make the replay cache grow.
     func replayIdentifier() throws(TokenError) -> String {
         try DPoPAccessToken.hash(of: "\(thumbprint) \(jwtID)")
     }
@@ -136,7 +134,7 @@ public struct DPoPProofGenerator: Sendable {
     }
 }
 
-/// A signer of proofs that doesn't write the key's ID.
+/// Doesn't write the key's ID.
 private struct ProofSigner: LocalSigningService {
     let key: SigningKey
 

@@ -157,7 +157,6 @@ public struct DPoPVerifier: Sendable {
         public static func oneOf(_ nonces: [String]) -> NonceRule { NonceRule(accepted: nonces) }
     }
 
-    /// Performs all checks except the replay check, at one point in time.
     package func verifySkippingReplayCheck(
         _ proof: String,
         method: String,

@@ -6,10 +6,8 @@
 package struct HTTPTarget: Equatable {
     package let text: String
 
-    /// Parses an absolute `http` or `https` URI.
-    ///
-    /// - Returns: `nil` for anything else, and for a URI with user information or invalid
-    ///   characters.
+    /// Returns `nil` for anything but an absolute `http` or `https` URI, and for one with user
+    /// information or invalid characters.
     package init?(_ uri: String) {
         var reader = URIReader(uri)
         guard let scheme = reader.scheme(), let authority = reader.authority(of: scheme), let path = reader.path()
@@ -19,9 +17,7 @@ package struct HTTPTarget: Equatable {
         text = "\(scheme)://\(authority)\(path)"
     }
 
-    /// Returns the URL without query and fragment, otherwise unchanged.
-    ///
-    /// - Returns: `nil` if ``init(_:)`` rejects the URI.
+    /// Returns the URL otherwise unchanged, or `nil` if ``init(_:)`` rejects it.
     package static func withoutQuery(_ uri: String) -> String? {
         var uri = uri
         if let end = uri.withUTF8({ utf8 in unsafe plainEnd(utf8.span) }) { return String(uri.utf8.prefix(end)) }
@@ -29,10 +25,8 @@ package struct HTTPTarget: Equatable {
         return String(uri.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
     }
 
-    /// Returns the end of the path of a URI in the most common form, or `nil` for every other URI.
-    ///
-    /// That form is lowercase up to the path, with a host of letters, digits, dots and hyphens, an
-    /// optional port, and no percent-encoding.
+    /// Returns the end of the path of a URI in the most common form: lowercase up to the path, with
+    /// a host of letters, digits, dots and hyphens, an optional port, and no percent-encoding.
     private static func plainEnd(_ uri: Span<UInt8>) -> Int? {
         let isSecure = uri.count > 8 && uri[4] == UInt8(ascii: "s")
         let prefix: StaticString = isSecure ? "https://" : "http://"
@@ -136,7 +130,6 @@ private struct URIReader {
         return String(decoding: lowercased(host), as: UTF8.self)
     }
 
-    /// Lowercases bytes, except for the digits of percent-encodings.
     private static func lowercased(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         var escapeEnd = 0
@@ -147,9 +140,7 @@ private struct URIReader {
         return result
     }
 
-    /// Uppercases percent-encodings and decodes those that aren't needed.
-    ///
-    /// - Returns: `nil` if a byte isn't allowed in a URI.
+    /// Returns `nil` if a byte isn't allowed in a URI.
     private static func normalized(_ bytes: ArraySlice<UInt8>, brackets: Bool = false) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -179,8 +170,7 @@ private struct URIReader {
         return result
     }
 
-    /// Removes `.` and `..` segments
-    /// ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)); an empty path
+    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4); an empty path
     /// becomes `/`.
     private static func withoutDotSegments(_ path: [UInt8]) -> String {
         guard !path.isEmpty else { return "/" }

@@ -51,15 +51,13 @@ public final class InMemoryReplayCache: ReplayCache {
     package let capacity: Int
     package let quotaPerKey: Int
 
-    /// The number of expired identifiers that one call removes, unless it needs more room.
-    ///
-    /// It is greater than 1, so that a backlog shrinks.
+    /// Greater than 1, so that a backlog shrinks.
     private static let removalsPerCall = 8
 
     private let state = Mutex(State())
 
     private struct State {
-        /// Stored as bytes, because Unicode considers some different identifiers equal.
+        /// Bytes, because Unicode considers some different identifiers equal.
         var known: Set<[UInt8]> = []
         var countByKey: [[UInt8]: Int] = [:]
         var byExpiration = ExpirationHeap()

@@ -24,7 +24,6 @@ package enum Base64URL {
         text.append(addingCapacity: encodedSize(bytes.count)) { output in encode(bytes, into: &output) }
     }
 
-    /// Encodes bytes and appends the text to a buffer with enough room.
     @_lifetime(output: copy output)
     package static func encode(_ bytes: Span<UInt8>, into output: inout OutputSpan<UInt8>) {
         guard !bytes.isEmpty else { return }
@@ -38,10 +37,8 @@ package enum Base64URL {
         }
     }
 
-    /// Encodes bytes that a closure appends, and appends the text to a buffer with enough room.
-    ///
     /// The closure appends exactly `count` bytes to the end of the text's room, and each part of
-    /// the text replaces only bytes that have been encoded. This avoids a second buffer.
+    /// the text replaces only bytes that have been encoded, which avoids a second buffer.
     static func encode<Result, Failure: Error>(
         count: Int,
         into output: inout OutputSpan<UInt8>,
@@ -128,7 +125,6 @@ package enum Base64URL {
         }
     }
 
-    /// Returns the number of bytes that a number of characters encodes.
     private static func decodedSize(_ count: Int) -> Int { count / 4 * 3 + count % 4 * 3 / 4 }
 
     private static func foreignCharacter(in text: Span<UInt8>) -> TokenError {

@@ -1,13 +1,11 @@
 internal import OpenSSLCrypto
 
 extension String {
-    /// Returns a Boolean value that indicates whether two strings have the same code points.
+    /// Compares the code points, as JOSE does ([RFC 7519
+    /// §7.3](https://www.rfc-editor.org/rfc/rfc7519#section-7.3)).
     ///
     /// Swift's `==` considers canonically equivalent strings equal: "K" equals U+212A KELVIN SIGN.
-    /// It normalizes both strings, in quadratic time for a run of combining characters. JOSE
-    /// compares code points without normalization
-    /// ([RFC 7519 §7.3](https://www.rfc-editor.org/rfc/rfc7519#section-7.3)), and an issuer that is
-    /// merely equivalent is a different issuer.
+    /// It normalizes both strings, in quadratic time for a run of combining characters.
     package func isExactly(_ other: String) -> Bool {
         utf8.count == other.utf8.count && utf8.span.isEqual(to: other.utf8.span)
     }
@@ -36,8 +34,6 @@ extension UInt8 {
 }
 
 extension [UInt8] {
-    /// Returns a Boolean value that indicates whether a text occurs anywhere in the bytes.
-    ///
     /// `String.contains` compares characters, which costs quadratic time for a run of combining
     /// ones.
     func containsRun(of text: String) -> Bool {

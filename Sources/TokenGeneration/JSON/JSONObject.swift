@@ -122,10 +122,8 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
         Data(serializedBytes())
     }
 
-    /// Returns the object as readable JSON, sorted like ``serialized()``, with one member per line,
-    /// indented by two spaces.
-    ///
-    /// - Returns: The JSON text, without a trailing line break.
+    /// Sorted like ``serialized()``, with one member per line, indented by two spaces, without a
+    /// trailing line break.
     package func prettyPrinted() -> String {
         var writer = JSONWriter(isPretty: true)
         writer.write(self)
@@ -241,8 +239,7 @@ extension JSONValue {
         }
     }
 
-    /// Converts an `NSNumber`, using `JSONSerialization` because only that can distinguish
-    /// Booleans.
+    /// `JSONSerialization` can distinguish Booleans.
     private init(_ number: NSNumber, path: String) throws(TokenError) {
         guard number.doubleValue.isFinite,
             let json = try? JSONSerialization.data(withJSONObject: number, options: .fragmentsAllowed),
@@ -261,7 +258,7 @@ extension JSONValue {
 }
 
 private protocol DirectlyConvertible {
-    /// The JSON value, or `nil` for a number that isn't finite.
+    /// `nil` for a number that isn't finite.
     var jsonValue: JSONValue? { get }
 }
 
@@ -322,7 +319,6 @@ struct JSONMemberIndex: Sendable {
 
     private var positions: [ByteComparedString: Int]?
 
-    /// Creates the index of an object without members.
     init() {}
 
     init(_ members: [JSONObject.Member]) {
@@ -340,7 +336,7 @@ struct JSONMemberIndex: Sendable {
         return positions[ByteComparedString(name)]
     }
 
-    /// Adds a name that the next member will have, or returns `false` if a member has it already.
+    /// Returns `false` if a member has the name already.
     mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
         guard position(of: name, in: members) == nil else { return false }
         if positions == nil, members.count == Self.smallCount { index(members) }

@@ -126,8 +126,6 @@ struct JSONParser {
         }
     }
 
-    /// Returns the end of the text without special characters in a string, and whether that text is
-    /// ASCII.
     private func plainText(from start: Int) -> (end: Int, isASCII: Bool) {
         let text = bytes.span
         var index = start
@@ -234,7 +232,6 @@ struct JSONParser {
         }
     }
 
-    /// The reason and position of a parse error.
     private struct Failure: Error {
         let reason: String
         let offset: Int
@@ -263,11 +260,11 @@ struct JSONParser {
 /// The maximum size of a JSON text, so that an untrusted text can't exhaust the process.
 package struct JSONLimits: Sendable {
     package var size: Int
-    /// The maximum nesting depth of objects and arrays; a flat object has depth 1.
+    /// A flat object has depth 1.
     package var depth = 64
     package var members = 1_000
 
     package static let header = JSONLimits(size: 8_192)
-    /// The limits for a document that isn't part of a token, such as a key set.
+    /// For a document that isn't part of a token, such as a key set.
     package static let document = JSONLimits(size: 1_048_576)
 }

@@ -189,7 +189,6 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
         self.init(value)
     }
 
-    /// Creates a number from a text that the parser has checked.
     init(checkedLiteral literal: String) {
         self.literal = literal
     }
@@ -247,7 +246,6 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
         return Int(sign + String(decoding: digits, as: UTF8.self) + String(repeating: "0", count: scale))
     }
 
-    /// Returns the end of the number that starts at an index, or `nil` if there isn't a number.
     static func end(ofNumberIn bytes: [UInt8], from start: Int) -> Int? {
         var index = start
         if index < bytes.count, bytes[index] == UInt8(ascii: "-") { index += 1 }

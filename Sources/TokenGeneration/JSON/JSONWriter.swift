@@ -66,7 +66,6 @@ struct JSONWriter {
 }
 
 extension JSONObject {
-    /// The members sorted by the UTF-8 bytes of their names.
     fileprivate var inSerializationOrder: [Member] {
         let areInOrder = { (left: Member, right: Member) in left.name.utf8.lexicographicallyPrecedes(right.name.utf8) }
         return zip(self, dropFirst()).allSatisfy(areInOrder) ? Array(self) : sorted(by: areInOrder)
@@ -93,7 +92,7 @@ struct JSONOutput {
         self.count = count
     }
 
-    /// The storage, of which only the first ``count`` bytes are valid.
+    /// Only the first ``count`` bytes are valid.
     var buffer: [UInt8] { storage }
 
     consuming func finished() -> [UInt8] {
@@ -101,7 +100,6 @@ struct JSONOutput {
         return storage
     }
 
-    /// Returns the written bytes and clears the buffer.
     mutating func take() -> [UInt8] {
         var bytes: [UInt8] = []
         swap(&bytes, &storage)
@@ -116,7 +114,7 @@ struct JSONOutput {
         count += 1
     }
 
-    /// Writes a JSON keyword, or a number that is already formatted.
+    /// The literal is a keyword, or a number that is already formatted.
     mutating func append(literal: String) {
         append(literal.utf8.span)
     }
@@ -133,9 +131,7 @@ struct JSONOutput {
         self.count = min(count, self.count)
     }
 
-    /// Writes a string with quotation marks and minimal escaping.
-    ///
-    /// - Returns: `true` if the string was ASCII without escapes.
+    /// Returns `true` if the string was ASCII without escapes.
     @discardableResult
     mutating func append(quoted string: String) -> Bool {
         let text = string.utf8.span
@@ -147,10 +143,8 @@ struct JSONOutput {
         return all < 0x80
     }
 
-    /// Writes a string without escapes to a buffer with enough room.
-    ///
-    /// - Returns: The bitwise OR of all bytes, or `nil` if a character must be escaped and nothing
-    ///   was written.
+    /// Returns the bitwise OR of all bytes, or `nil` if a character must be escaped and nothing was
+    /// written.
     @inline(__always)
     private mutating func appendPlain(_ text: Span<UInt8>) -> UInt8? {
         var index = count

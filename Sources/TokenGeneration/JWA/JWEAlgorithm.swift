@@ -100,9 +100,7 @@ public struct JWEEncryption: RegisteredName {
     public static let a256GCM = JWEEncryption(rawValue: "A256GCM", cipher: .aes256GCM)
 }
 
-/// The requirements of a key management algorithm for its keys, and its operation.
-///
-/// The table has one row per algorithm. No other code in the module enumerates them.
+/// The table has one row per algorithm; no other code in the module enumerates them.
 struct JWEAlgorithmDescription: Sendable {
     enum Scheme: Sendable {
         case direct
@@ -117,9 +115,8 @@ struct JWEAlgorithmDescription: Sendable {
     let keyTypes: [KeyType]
     let scheme: Scheme
 
-    /// The rows, in display order.
-    ///
-    /// The iterations for passwords are OWASP's recommendations of 2023 for PBKDF2.
+    /// In display order; the iterations for passwords are OWASP's recommendations of 2023 for
+    /// PBKDF2.
     static let table: [JWEAlgorithmDescription] = [
         Self(algorithm: .dir, keyTypes: [.oct], scheme: .direct),
         Self(algorithm: .a128KW, keyTypes: [.oct], scheme: .keyWrap(keySize: 16)),
@@ -161,8 +158,8 @@ struct JWEAlgorithmDescription: Sendable {
         return Self.curves.contains { curve?.isExactly($0) ?? false }
     }
 
-    /// A Boolean value that indicates whether the content key isn't random but follows from the
-    /// recipient's key, so that a token can have only one recipient and has no encrypted key.
+    /// The content key isn't random but follows from the recipient's key, so that a token can have
+    /// only one recipient and has no encrypted key.
     var determinesContentKey: Bool {
         switch scheme {
         case .direct, .agreement(nil): true
@@ -181,8 +178,7 @@ extension JWEAlgorithm {
         JWEAlgorithmDescription.table.first { $0.algorithm == self } ?? JWEAlgorithmDescription.table[0]
     }
 
-    /// Returns the size in bytes of the shared secret that the algorithm needs, or `nil` if its
-    /// keys aren't shared secrets of a fixed size.
+    /// In bytes, or `nil` if the keys aren't shared secrets of a fixed size.
     package func secretSize(for encryption: JWEEncryption) -> Int? {
         switch details.scheme {
         case .direct: encryption.cipher.keySize

@@ -86,15 +86,13 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
     public static let mldsa87 = JWSAlgorithm(tableName: "ML-DSA-87")
 }
 
-/// The requirements of an algorithm for its keys, and its signature scheme.
-///
-/// The table has one row per algorithm. No other code in the module enumerates them.
+/// The table has one row per algorithm; no other code in the module enumerates them.
 struct AlgorithmDescription: Sendable {
     enum Scheme: Sendable {
         case hmac(HashFunction)
         case ecdsa(EllipticCurve, HashFunction)
-        /// RSA; the salt of PSS is as long as the hash
-        /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
+        /// The salt of PSS is as long as the hash ([RFC 7518
+        /// §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
         case rsa(RSASignaturePadding, HashFunction)
         case edwards(EdwardsCurve?)
         case mldsa(MLDSAParameters)
@@ -135,8 +133,7 @@ struct AlgorithmDescription: Sendable {
         }
     }
 
-    /// The allowed values of a key's `crv`, or of `alg` for the type `AKP`, or an empty array if
-    /// the key type has no curve.
+    /// The allowed values of a key's `crv`, or of `alg` for the type `AKP`.
     private var curves: [String] {
         switch scheme {
         case .hmac, .rsa: []
@@ -147,7 +144,7 @@ struct AlgorithmDescription: Sendable {
         }
     }
 
-    /// The minimum size of a secret in bytes, that of the hash; 0 for key pairs.
+    /// In bytes, that of the hash; 0 for key pairs.
     var minimumSecretSize: Int {
         if case .hmac(let hash) = scheme { hash.digestSize } else { 0 }
     }
@@ -162,21 +159,16 @@ struct AlgorithmDescription: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the name alone determines the operation.
-    ///
-    /// It's `false` for `EdDSA`, which is deprecated for that reason
-    /// ([RFC 9864 §4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
+    /// `false` for `EdDSA`, which is deprecated for that reason ([RFC 9864
+    /// §4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
     var isFullySpecified: Bool { curves.count <= 1 }
 
-    /// A Boolean value that indicates whether the OpenSSL of this process offers the algorithm.
     var isAvailable: Bool {
         guard case .mldsa(let parameters) = scheme else { return true }
         return parameters.isAvailable
     }
 
-    /// Hashes bytes with the hash function of the algorithm's signatures.
-    ///
-    /// The result is `nil` if the curve is needed but missing. `EdDSA` doesn't determine it.
+    /// Returns `nil` if the curve is needed but missing: `EdDSA` doesn't determine it.
     func hash(_ bytes: RawSpan, on curve: EdwardsCurve?) throws(CryptoError) -> [UInt8]? {
         switch scheme {
         case .hmac(let hash), .ecdsa(_, let hash), .rsa(_, let hash): try hash.hash(bytes)
@@ -198,7 +190,7 @@ extension JWSAlgorithm {
     /// ML-DSA requires OpenSSL 3.5 or later.
     public static let implemented = AlgorithmDescription.table.filter(\.isAvailable).map(\.algorithm)
 
-    /// All algorithms of the package, including those that the OpenSSL of this process lacks.
+    /// Includes those that the OpenSSL of this process lacks.
     package static let known = AlgorithmDescription.table.map(\.algorithm)
 
     /// A Boolean value that indicates whether signing and verifying use the same secret, so that
@@ -207,7 +199,6 @@ extension JWSAlgorithm {
     /// It's `false` for a name that the package doesn't know.
     public var isSymmetric: Bool { details?.keyType == .oct }
 
-    /// The description of the algorithm, or `nil` if the package doesn't implement it.
     var details: AlgorithmDescription? {
         AlgorithmDescription.table.first { $0.algorithm == self }
     }
@@ -244,7 +235,6 @@ public struct NamedHash: RegisteredName {
 
     static let implemented: [NamedHash] = [.sha256, .sha384, .sha512]
 
-    /// Returns the hash of bytes in base64url.
     func digest(
         of bytes: [UInt8],
         failure: TokenError.Code = .unsupportedAlgorithm

@@ -1,7 +1,6 @@
 internal import OpenSSLCrypto
 
-/// A key type, identified by its name in a JWK's `kty`
-/// ([RFC 7518 §6.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.1)).
+/// A JWK's `kty` ([RFC 7518 §6.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.1)).
 struct KeyType: Hashable, Sendable {
     private let name: ByteComparedString
 
@@ -28,9 +27,9 @@ struct KeyType: Hashable, Sendable {
                 ?? "")
     }
 
-    /// The sorted members that a thumbprint covers, or `nil` for an unknown type
-    /// ([RFC 7638 §3.2](https://www.rfc-editor.org/rfc/rfc7638#section-3.2),
-    /// [RFC 8037 §2](https://www.rfc-editor.org/rfc/rfc8037#section-2)).
+    /// `nil` for an unknown type ([RFC 7638
+    /// §3.2](https://www.rfc-editor.org/rfc/rfc7638#section-3.2), [RFC 8037
+    /// §2](https://www.rfc-editor.org/rfc/rfc8037#section-2)).
     var thumbprintMembers: [String]? {
         switch self {
         case .ec: ["crv", "kty", "x", "y"]
@@ -42,16 +41,13 @@ struct KeyType: Hashable, Sendable {
         }
     }
 
-    /// The members that must stay secret
-    /// ([RFC 7518 §6](https://www.rfc-editor.org/rfc/rfc7518#section-6),
-    /// [RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
-    ///
-    /// They apply to every type, because an unknown type may reuse these names.
+    /// They apply to every type, because an unknown type may reuse these names ([RFC 7518
+    /// §6](https://www.rfc-editor.org/rfc/rfc7518#section-6), [RFC
+    /// 9964](https://www.rfc-editor.org/rfc/rfc9964)).
     static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]
 }
 
-/// A name from a registry, such as that of an algorithm, of which the package implements every
-/// value of the type.
+/// A name from a registry, of which the package implements every value of the type.
 protocol RegisteredName: RawRepresentable<String>, Hashable, Sendable, CustomStringConvertible {
     static var implemented: [Self] { get }
 }

@@ -5,28 +5,24 @@ internal import OpenSSLCrypto
 /// ([RFC 7516 §7](https://www.rfc-editor.org/rfc/rfc7516#section-7)).
 struct EncryptedToken: Sendable {
     struct Recipient: Sendable {
-        /// The members of the recipient's header, which isn't protected; empty in a compact JWE.
+        /// Not protected; empty in a compact JWE.
         let header: JSONObject
         let encryptedKey: [UInt8]
     }
 
     let protectedText: [UInt8]
     let protectedHeader: JSONObject
-    /// The members of the header that all recipients share and that isn't protected.
+    /// Not protected.
     let sharedHeader: JSONObject
-    /// The recipients, at least one.
     let recipients: [Recipient]
     let vector: [UInt8]
-    /// The ciphertext, which is decrypted in place.
+    /// Decrypted in place.
     var ciphertext: Data
     let tag: [UInt8]
     let additionalData: (octets: [UInt8], text: [UInt8])?
 
-    /// The data that the tag also covers
-    /// ([RFC 7516 §5.1](https://www.rfc-editor.org/rfc/rfc7516#section-5.1), step 14).
-    ///
-    /// It's made from the received texts, because another encoding of the same header would have
-    /// another tag.
+    /// [RFC 7516 §5.1](https://www.rfc-editor.org/rfc/rfc7516#section-5.1), step 14, with the
+    /// received texts, because another encoding of the same header would have another tag.
     var authenticatedData: [UInt8] {
         Self.authenticatedData(protectedText, additionalData: additionalData?.text)
     }
@@ -72,10 +68,8 @@ struct EncryptedToken: Sendable {
         tag = try Base64URL.decode(text.extracting((dots[3] + 1)...), "tag")
     }
 
-    /// Returns the offsets of the first three periods and of the last one.
-    ///
-    /// The ciphertext, which is usually the longest segment, isn't searched: decoding it rejects
-    /// periods.
+    /// Returns the first three periods and the last one; the ciphertext, usually the longest
+    /// segment, isn't searched: decoding it rejects periods.
     private static func dots(in text: Span<UInt8>) -> [Int]? {
         var dots: [Int] = []
         while dots.count < 3 {
@@ -138,7 +132,6 @@ struct EncryptedToken: Sendable {
         }
     }
 
-    /// Explains why a text isn't a compact JWE.
     private static func otherThing(_ bytes: [UInt8]) -> TokenError {
         if bytes.first == UInt8(ascii: "{") {
             return TokenError(.malformedToken, "this is JSON, not a compact token; decrypt it with decrypt(json:)")
@@ -159,7 +152,6 @@ extension EncryptedToken.Recipient {
 }
 
 extension JSONObject {
-    /// Returns a member that must be base64url text.
     fileprivate func octets(_ name: String) throws(TokenError) -> [UInt8] {
         guard let text = try string(name) else {
             throw TokenError(.malformedToken, "the JSON has no “\(name)”")

@@ -162,9 +162,8 @@ struct AcceptedJWE: Sendable {
     private let recipientIndex: Int
     private let algorithm: JWEAlgorithm
 
-    /// Checks the headers in the order of
-    /// [RFC 7516 §5.2](https://www.rfc-editor.org/rfc/rfc7516#section-5.2), and selects the
-    /// recipient and the key.
+    /// Checks the headers in the order of [RFC 7516
+    /// §5.2](https://www.rfc-editor.org/rfc/rfc7516#section-5.2).
     init(_ token: EncryptedToken, _ keys: [RecipientIdentity], _ policy: DecryptionPolicy) throws(TokenError) {
         var accepted: [(recipient: Int, header: JWEHeader, JWEAlgorithmDescription, JWEEncryption)] = []
         var refusal: TokenError?
@@ -218,11 +217,8 @@ struct AcceptedJWE: Sendable {
         self.token = token
     }
 
-    /// Decrypts the content, in place.
-    ///
-    /// The closure returns the content key or a random one, never a reason.
-    ///
-    /// - Throws: ``TokenError`` with the code `decryptionFailed`, always with the same message.
+    /// Decrypts in place; the closure returns the content key or a random one, and the error always
+    /// has the same message.
     consuming func decrypted(
         keyID: String?,
         _ contentKey: (KeyManagement, JWEEncryption) throws(CryptoError) -> SecretBytes
@@ -285,7 +281,7 @@ struct RecipientIdentity: Sendable {
         curve = nil
     }
 
-    /// Returns the reason why the key can't decrypt for a recipient, or `nil`.
+    /// Returns the reason why the key can't decrypt, or `nil`.
     func refusal(_ header: JWEHeader) -> TokenError? {
         guard header.algorithm.isExactly(algorithm.rawValue) else {
             return TokenError(

@@ -246,9 +246,7 @@ struct PreparedJWE: Sendable {
         return object
     }
 
-    /// Encrypts the content and appends the encoded ciphertext.
-    ///
-    /// - Returns: The tag.
+    /// Returns the tag.
     private func appendContent(to output: inout OutputSpan<UInt8>) throws(CryptoError) -> [UInt8] {
         let context = EncryptedToken.authenticatedData(
             protectedText,
@@ -331,7 +329,6 @@ extension JWEGenerator {
         )
     }
 
-    /// Returns the content encryption: the caller's, or that of a key for `dir`.
     private func contentEncryption() throws(TokenError) -> JWEEncryption {
         guard let first = recipients.first else {
             throw TokenError(.unencodableContent, "a JWE must have at least one recipient")
@@ -387,7 +384,7 @@ extension JWEGenerator {
         }
     }
 
-    /// Writes a key's ID, unless an unprotected header already has it.
+    /// Does nothing if an unprotected header already has the ID.
     private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
         guard let keyID = recipient.key.keyID else { return }
         for var stated in [recipient.header, unprotectedHeader, header] where stated["kid"] != nil {

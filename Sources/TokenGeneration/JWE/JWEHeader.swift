@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
-/// The header parameters of a JWE for one recipient, with every parameter in an allowed place
-/// ([RFC 7516 §4](https://www.rfc-editor.org/rfc/rfc7516#section-4)).
+/// The header parameters of a JWE for one recipient, each in an allowed place ([RFC 7516
+/// §4](https://www.rfc-editor.org/rfc/rfc7516#section-4)).
 ///
 /// It deliberately ignores `jwk`, `jku`, `x5u` and `x5c`.
 struct JWEHeader: Sendable {
@@ -16,9 +16,7 @@ struct JWEHeader: Sendable {
     struct Shared: Sendable {
         fileprivate let protected: JSONObject
         fileprivate let unprotected: JSONObject
-        /// The names that only the protected header may have.
         fileprivate let protectedNames: [String]
-        /// The names in `crit`, or the reason why `crit` is malformed.
         fileprivate let critical: Result<CriticalExtensions, TokenError>
         fileprivate let placement: JWEHeaderPlacement
 
@@ -59,24 +57,21 @@ struct JWEHeader: Sendable {
         recipientHeader = own
     }
 
-    /// Accesses the value of a parameter; the names in all headers are distinct.
+    /// The names in all headers are distinct.
     subscript(name: String) -> JSONValue? { recipientHeader[name] ?? shared[name] }
 
     func criticalExtensions() throws(TokenError) -> CriticalExtensions { try shared.critical.get() }
 
-    /// The parameters that key management writes
-    /// ([RFC 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4)).
+    /// [RFC 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4).
     static let writtenNames = ["epk", "iv", "tag", "p2s", "p2c"]
     static let managementNames = writtenNames + ["apu", "apv"]
 
-    /// The names that [RFC 7516 §4.1](https://www.rfc-editor.org/rfc/rfc7516#section-4.1) and
-    /// [RFC 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4) define, in addition to those
-    /// of a JWS.
+    /// The names of [RFC 7516 §4.1](https://www.rfc-editor.org/rfc/rfc7516#section-4.1) and [RFC
+    /// 7518 §4](https://www.rfc-editor.org/rfc/rfc7518#section-4), and those of a JWS.
     static let registeredNames = CriticalExtensions.registeredNames.union(
         (["enc", "zip"] + managementNames).map(ByteComparedString.init)
     )
 
-    /// Returns the bytes of a base64url parameter.
     func octets(_ name: String, limit: Int) throws(TokenError) -> [UInt8] {
         guard let octets = try optionalOctets(name, limit: limit) else {
             throw TokenError(.malformedToken, "the header has no “\(name)”, but \(algorithm) requires it")
@@ -84,7 +79,6 @@ struct JWEHeader: Sendable {
         return octets
     }
 
-    /// Returns the bytes of a base64url parameter, or `nil` if it's missing.
     func optionalOctets(_ name: String, limit: Int) throws(TokenError) -> [UInt8]? {
         guard let text = try Self.string(name, recipientHeader, shared) else { return nil }
         guard text.utf8.count <= Base64URL.encodedSize(limit) else {

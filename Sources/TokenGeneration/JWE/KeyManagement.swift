@@ -78,12 +78,11 @@ enum KeyManagement: Sendable {
         }
     }
 
-    /// Returns the content key, with the size that the content encryption requires.
+    /// Returns a random key if the recipient's key doesn't fit, so that the content fails to
+    /// decrypt in the same way as for any other reason ([RFC 7516
+    /// §11.5](https://www.rfc-editor.org/rfc/rfc7516#section-11.5)).
     ///
-    /// If the recipient's key doesn't fit, the result is a random key, so that the content fails to
-    /// decrypt in the same way as for any other reason
-    /// ([RFC 7516 §11.5](https://www.rfc-editor.org/rfc/rfc7516#section-11.5)). The random key is
-    /// made in either case.
+    /// The random key is made in either case.
     func contentKey(
         with material: DecryptionMaterial,
         for encryption: JWEEncryption
@@ -121,8 +120,7 @@ enum KeyManagement: Sendable {
     }
 }
 
-/// The derivation of a wrapping key from a password
-/// ([RFC 7518 §4.8](https://www.rfc-editor.org/rfc/rfc7518#section-4.8)).
+/// [RFC 7518 §4.8](https://www.rfc-editor.org/rfc/rfc7518#section-4.8).
 struct PasswordDerivation: Sendable {
     let algorithm: JWEAlgorithm
     let hash: HashFunction
@@ -186,7 +184,7 @@ struct KeyAgreement: Sendable {
         self.info = info
     }
 
-    /// The size of the shared secret in bytes.
+    /// In bytes.
     var secretSize: Int {
         switch publicKey {
         case .ellipticCurve(let key): key.curve.coordinateSize
@@ -195,20 +193,17 @@ struct KeyAgreement: Sendable {
         }
     }
 
-    /// Derives a key from the shared secret, and unwraps the content key with it if there is a
-    /// wrapped one.
     func contentKey(from secret: SecretBytes, wrapped: [UInt8]?) throws(CryptoError) -> SecretBytes? {
         let key = try derivedKey(from: secret)
         guard let wrapped else { return key }
         return try AESKeyWrap(key: key).unwrap(wrapped)
     }
 
-    /// Derives the content key, or the key that wraps it, from the shared secret.
     func derivedKey(from secret: SecretBytes) throws(CryptoError) -> SecretBytes {
         try ConcatKDF.key(from: secret, info: info, count: keySize)
     }
 
-    /// Appends a number as four bytes, big-endian.
+    /// Four bytes, big-endian.
     private static func append(_ value: Int, to info: inout [UInt8]) {
         for shift in [24, 16, 8, 0] { info.append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
@@ -241,9 +236,8 @@ extension EncryptionKey {
         if case (.direct, .secret(let secret)) = (details.scheme, material) { secret } else { nil }
     }
 
-    /// Encrypts a content key for the recipient, unless the algorithm determines another one.
-    ///
-    /// A key agreement uses the information about the sender (`partyU`) and recipient (`partyV`).
+    /// The algorithm may determine another content key; a key agreement uses the information about
+    /// the sender (`partyU`) and recipient (`partyV`).
     func wrap(
         _ contentKey: SecretBytes,
         for encryption: JWEEncryption,

@@ -95,8 +95,6 @@ extension RemoteDecryptionService {
         return try decrypted(accepted, with: await remoteKey(accepted.management))
     }
 
-    /// Decrypts with what the service computed.
-    ///
     /// Without a key, a random one takes the same work.
     func decrypted(_ accepted: AcceptedJWE, with key: SecretBytes?) throws(TokenError) -> DecryptedJWE {
         let size = accepted.encryption.cipher.keySize
@@ -108,7 +106,7 @@ extension RemoteDecryptionService {
         }
     }
 
-    /// Returns what the service computes: the content key or the shared secret.
+    /// Returns the content key or the shared secret.
     func remoteKey(_ management: KeyManagement) async throws -> SecretBytes? {
         let data: Data? =
             switch management {

@@ -1,8 +1,6 @@
 internal import OpenSSLCrypto
 
-/// The algorithm of a key, either stated or implied by the key's type.
-///
-/// It depends only on the names in a JWK. The numbers aren't read.
+/// The algorithm of a key, either stated or implied by the key's type, without reading the numbers.
 struct AlgorithmChoice: Sendable {
     let details: AlgorithmDescription
     /// Deprecated names of the same operation that are also accepted, if no name was stated.
@@ -17,17 +15,14 @@ struct AlgorithmChoice: Sendable {
         name.isExactly(details.algorithm.rawValue) || synonyms.contains { name.isExactly($0.rawValue) }
     }
 
-    /// Creates the choice of an algorithm that the key or the caller names.
     init(_ details: AlgorithmDescription) {
         self.details = details
         synonyms = []
     }
 
-    /// Creates the choice of the algorithm that the caller names, or of the only one that the key
-    /// supports.
-    ///
-    /// If two names stand for the same operation, the choice is the one that RFC 9864 doesn't
-    /// deprecate ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
+    /// The choice is what the caller names or the only one that the key supports; of two names of
+    /// one operation, the one that RFC 9864 doesn't deprecate
+    /// ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
     init(for keyType: KeyType, curve: String?, named wanted: JWSAlgorithm?) throws(TokenError) {
         if let wanted {
             details = try wanted.supportedDetails()
@@ -62,7 +57,7 @@ struct AlgorithmChoice: Sendable {
 
 struct EncryptionChoice: Sendable {
     let details: JWEAlgorithmDescription
-    /// The content encryption, or `nil` if the algorithm doesn't bind the key to one.
+    /// `nil` if the algorithm doesn't bind the key to one.
     let encryption: JWEEncryption?
 
     var algorithm: JWEAlgorithm { details.algorithm }
@@ -82,8 +77,8 @@ struct EncryptionChoice: Sendable {
         guard details.fits(keyType, curve: curve) else { throw TokenError(mismatched: wanted, key) }
     }
 
-    /// Creates the choice for a secret with a size in bytes, and the content encryption for `dir`:
-    /// the wanted one, or the only one with that key size.
+    /// The size is in bytes; without `wanted`, the content encryption for `dir` is the only one
+    /// with that key size.
     init(size: Int, _ details: JWEAlgorithmDescription, _ wanted: JWEEncryption?) throws(TokenError) {
         self.details = details
         switch details.scheme {
@@ -142,8 +137,7 @@ struct EncryptionChoice: Sendable {
 }
 
 extension JWK {
-    /// Returns the names of the algorithms that the JWK and the caller state, after checking that
-    /// the JWK allows the purpose.
+    /// Checks that the JWK allows the purpose.
     func statedEncryption(
         for purpose: KeyPurpose,
         _ wanted: JWEAlgorithm?,

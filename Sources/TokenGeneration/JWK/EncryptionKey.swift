@@ -110,7 +110,7 @@ public struct EncryptionKey: Sendable, Redacted {
         try self.init(.password(password.bytes, iterations: count), choice)
     }
 
-    /// Creates a key from checked material and its source JWK, whose public members are kept.
+    /// The public members of the source are kept.
     init(
         _ material: EncryptionMaterial,
         _ choice: EncryptionChoice,

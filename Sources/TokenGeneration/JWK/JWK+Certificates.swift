@@ -67,7 +67,6 @@ extension JWK {
         }
     }
 
-    /// Returns the bytes of the first certificate, or `nil` if the key has none.
     fileprivate func leafCertificate() throws(TokenError) -> [UInt8]? {
         guard let entries = members["x5c"]?.array, let leaf = entries.first else { return nil }
         try checkCount(ofCertificates: entries.count)
@@ -120,10 +119,8 @@ extension JWK {
         try TokenError.refusingKey(Base64URL.encode(certificate.fingerprint(hash)))
     }
 
-    /// Rejects the JWK of a key (`nil` for a secret) whose certificate is for another key, as
-    /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) requires.
-    ///
-    /// Only the first certificate of the chain is decoded.
+    /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7); the key is `nil` for a
+    /// secret, and only the first certificate is decoded.
     func checkCertificate(isFor publicKey: PublicKey?) throws(TokenError) {
         guard let leaf = try leafCertificate() else { return }
         let certificate = try TokenError.refusingKey(Certificate(der: leaf))

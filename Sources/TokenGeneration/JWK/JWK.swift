@@ -95,8 +95,6 @@ public struct JWK: Sendable, Hashable, Redacted {
         ByteComparedString("unwrapKey"): ByteComparedString("wrapKey"),
     ]
 
-    /// The maximum number of members in a JWK, 128.
-    ///
     /// Fewer than 30 members are registered.
     static let maximumMemberCount = 128
 
@@ -142,7 +140,7 @@ public struct JWK: Sendable, Hashable, Redacted {
         isPrivate ? "\(publicPart.members) (private members not shown)" : members.description
     }
 
-    /// Reads and checks the members of a public key, and ignores private members.
+    /// Ignores private members.
     func publicKey(maximumRSAKeySize: Int = RSAKeyLimit.configuration) throws(TokenError) -> PublicKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
@@ -173,7 +171,6 @@ public struct JWK: Sendable, Hashable, Redacted {
         }
     }
 
-    /// Reads and checks the members of a key pair.
     func keyPair() throws(TokenError) -> PrivateKey {
         switch KeyType(rawValue: keyType) {
         case .ec:
@@ -229,7 +226,7 @@ public struct JWK: Sendable, Hashable, Redacted {
 }
 
 extension PublicKey {
-    /// The public members of a JWK that define the key, without `kty`.
+    /// Without `kty`.
     var jwkMembers: JSONObject {
         switch self {
         case .ellipticCurve(let key):

@@ -218,9 +218,8 @@ public struct JWKSet: Sendable {
 
 /// A key of a set, which is prepared when it is first needed.
 ///
-/// Preparing decodes and checks the numbers and imports the key into OpenSSL, which takes up to a
-/// few milliseconds. It happens once per algorithm, under a lock: other threads that need the key
-/// wait.
+/// Preparing imports the key into OpenSSL, which takes up to a few milliseconds. It happens once
+/// per algorithm, under a lock: other threads that need the key wait.
 final class KeySetEntry: Sendable {
     private struct Prepared: Sendable {
         let algorithm: JWSAlgorithm
@@ -230,8 +229,7 @@ final class KeySetEntry: Sendable {
 
     let jwk: JWK
     private let maximumRSAKeySize: Int
-    /// The prepared keys: one, or more if verifiers assume different algorithms for a key without
-    /// `alg`.
+    /// Several if verifiers assume different algorithms for a key without `alg`.
     private let prepared = Mutex<[Prepared]>([])
     private let preparations = Atomic(0)
 
@@ -240,7 +238,6 @@ final class KeySetEntry: Sendable {
         self.maximumRSAKeySize = maximumRSAKeySize
     }
 
-    /// Returns the prepared key for an algorithm, or the reason why it can't verify.
     func key(for choice: Result<AlgorithmChoice, TokenError>) -> Result<VerificationKey, TokenError> {
         choice.flatMap { choice in
             prepared.withLock { prepared in
@@ -260,8 +257,7 @@ final class KeySetEntry: Sendable {
 
     var preparationCount: Int { preparations.load(ordering: .relaxed) }
 
-    /// The bytes that distinguish entries with different keys, or `nil` if only the prepared keys
-    /// can be compared.
+    /// Distinguishes entries with different keys; `nil` if only the prepared keys can be compared.
     var identity: [UInt8]? {
         // A certificate may belong to only one of two entries with the same key.
         guard jwk.members["x5c"] == nil, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {

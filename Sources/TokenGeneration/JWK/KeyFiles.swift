@@ -99,7 +99,7 @@ extension PublicKey {
 }
 
 extension Data {
-    /// Copies a secret to memory that the caller owns.
+    /// The caller owns the copy.
     init(_ secret: SecretBytes) {
         self = secret.withBytes { bytes in
             let octets = Span<UInt8>(_bytes: bytes)
@@ -117,8 +117,7 @@ extension Data {
 /// bytes, and the encodings in which configurations contain keys: base64, hexadecimal, UTF-16 and
 /// JSON escapes.
 enum KeyText {
-    /// Returns the format of the key that the bytes contain, or `nil`, after removing at most the
-    /// given number of encodings.
+    /// Removes at most the given number of encodings.
     static func format(of octets: [UInt8], encodings: Int = 2) -> String? {
         if isStructure(octets) { return "a key in DER" }
         if isSSHBlob(octets) { return "an SSH public key" }
@@ -137,26 +136,22 @@ enum KeyText {
         return json.containsRun(of: "\"kty\"") ? "a JSON Web Key" : nil
     }
 
-    /// The texts that identify lines of OpenSSH and files of
-    /// [RFC 4716](https://www.rfc-editor.org/rfc/rfc4716).
+    /// Also for [RFC 4716](https://www.rfc-editor.org/rfc/rfc4716).
     private static let sshRuns =
         ["---- BEGIN SSH2 ", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"]
         + ["ssh-rsa", "ssh-dss", "ssh-ed25519", "ssh-ed448"].flatMap { ["\($0) ", "\($0)\t", "\($0)-cert-", "\($0)@"] }
 
     private static let privateRuns = ["openssh-key-v1", "PuTTY-User-Key-File-", "<RSAKeyValue>"]
 
-    /// Returns a Boolean value that indicates whether the bytes start like a decoded SSH public
-    /// key, with the length of the name and the name.
+    /// A decoded SSH public key starts with the length of a name and the name.
     private static func isSSHBlob(_ octets: [UInt8]) -> Bool {
         guard octets.count > 8, octets.starts(with: [0, 0, 0]) else { return false }
         let name = octets.dropFirst(4).prefix(Int(octets[3]))
         return ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"].contains { name.starts(with: $0.utf8) }
     }
 
-    /// Returns a Boolean value that indicates whether the bytes are one ASN.1 SEQUENCE that starts
-    /// like a key or a certificate.
-    ///
-    /// The false positive rate for random bytes is at most one in a billion.
+    /// One ASN.1 SEQUENCE that starts like a key or a certificate; at most one in a billion random
+    /// byte strings does.
     private static func isStructure(_ octets: [UInt8]) -> Bool {
         guard octets.count > 40, octets[0] == 0x30 else { return false }
         let header: Int

@@ -54,8 +54,7 @@ extension JWK {
         return AlgorithmChoice(details)
     }
 
-    /// Returns the key type and the curve, or `alg` for the type `AKP`, after checking that the JWK
-    /// allows the purpose.
+    /// Checks that the JWK allows the purpose; the curve is `alg` for the type `AKP`.
     func usableType(for purpose: KeyPurpose) throws(TokenError) -> (KeyType, curve: String?) {
         try checkUse(for: purpose)
         guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
@@ -85,7 +84,6 @@ extension JWK {
         return curve
     }
 
-    /// Returns the parameter set of an AKP key.
     func mldsaParameters() throws(TokenError) -> MLDSAParameters {
         guard let parameters = algorithm.flatMap(MLDSAParameters.init(name:)) else {
             throw TokenError(.unsupportedKey, "“alg” of the JWK isn't supported for the type “AKP”")
@@ -93,8 +91,8 @@ extension JWK {
         return parameters
     }
 
-    /// Returns the prime factors and related numbers of an RSA key, which must be all present or
-    /// all absent ([RFC 7518 §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2)).
+    /// All must be present or all absent ([RFC 7518
+    /// §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2)).
     func rsaFactors() throws(TokenError) -> RSAFactors? {
         guard members["oth"] == nil else {
             throw TokenError(.unsupportedKey, "“oth” of the JWK: RSA keys with more than two primes aren't supported")
@@ -119,7 +117,6 @@ extension JWK {
 
     private static let maximumNumberSize = RSAKeyLimit.configuration / 8 + 1
 
-    /// Returns the bytes of a base64url member of any length.
     func octets(of name: String, limit: Int = 65_536) throws(TokenError) -> [UInt8] {
         guard let text = members[name]?.string else {
             throw TokenError(.malformedKey, "the JWK must have “\(name)” as a base64url string")
@@ -134,7 +131,6 @@ extension JWK {
         }
     }
 
-    /// Returns the bytes of a base64url member of an exact length.
     func octets(of name: String, count: Int) throws(TokenError) -> [UInt8] {
         guard let text = members[name]?.string else {
             throw TokenError(.malformedKey, "the JWK must have “\(name)” as a base64url string")
@@ -204,7 +200,6 @@ extension TokenError {
         }
     }
 
-    /// Creates the error for a key type that an algorithm can't use.
     init(mismatched algorithm: some RawRepresentable<String>, _ key: String) {
         self.init(.algorithmMismatch, "\(algorithm.rawValue) can't use \(key)")
     }
@@ -226,7 +221,7 @@ extension TokenError {
 }
 
 package enum RSAKeyLimit {
-    /// The limit for keys that the caller provides, 8192 bits.
+    /// For keys that the caller provides.
     package static let configuration = RSAPublicKey.maximumBitCount
     package static let message = 4_096
 }

@@ -70,14 +70,12 @@ public struct KeySelection: Sendable {
 
     private static func limited(_ candidates: Int) -> Int { min(max(candidates, 1), candidateLimit) }
 
-    /// Returns the algorithms of the keys in a set, or the reasons why keys are ignored, without
-    /// reading the keys' numbers.
+    /// Doesn't read the keys' numbers.
     func choices(for jwks: [JWK]) -> [Result<AlgorithmChoice, TokenError>] {
         let isSymmetric = jwks.allSatisfy(\.isSymmetric)
         return jwks.map { choice(for: $0, inSymmetricSet: isSymmetric) }
     }
 
-    /// Returns the algorithm of a key in a set, or the reason why the key is ignored.
     func choice(for jwk: JWK, in jwks: [JWK]) -> Result<AlgorithmChoice, TokenError> {
         choice(for: jwk, inSymmetricSet: jwk.isSymmetric && jwks.allSatisfy(\.isSymmetric))
     }
@@ -94,7 +92,6 @@ public struct KeySelection: Sendable {
         }
     }
 
-    /// Returns a key without the `use` that the selection requires.
     private func usable(_ jwk: JWK) throws(TokenError) -> JWK {
         guard let use else { return jwk }
         guard let found = jwk.use, found.isExactly(use) else {
@@ -105,7 +102,6 @@ public struct KeySelection: Sendable {
         return jwk
     }
 
-    /// Returns the only assumed algorithm that fits a key without `alg`.
     private func assumedAlgorithm(for jwk: JWK) -> JWSAlgorithm? {
         guard jwk.algorithm == nil else { return nil }
         let fitting = assumedAlgorithms.filter {

@@ -3,8 +3,7 @@ internal import OpenSSLCrypto
 /// A checked key of an HMAC algorithm.
 struct SharedSecret {
     enum Length {
-        /// At least the length of the hash
-        /// ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+        /// [RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
         case standard
         case any
     }

@@ -93,7 +93,7 @@ public struct SigningKey: Sendable, Redacted {
         try self.init(SigningMaterial(secret, details), AlgorithmChoice(details))
     }
 
-    /// Creates a key from checked material and its source JWK, whose public members are kept.
+    /// The public members of the source are kept.
     init(_ material: SigningMaterial, _ choice: AlgorithmChoice, from source: JWK? = nil) throws(TokenError) {
         self.init(
             material,
@@ -239,7 +239,7 @@ extension PublicKey {
         }
     }
 
-    /// The value of `crv`, or of `alg` for the type `AKP`, if the type has one.
+    /// `alg` for the type `AKP`.
     var curveName: String? {
         switch self {
         case .rsa: nil
@@ -252,7 +252,7 @@ extension PublicKey {
 }
 
 extension TokenError {
-    /// Creates the error for a key that doesn't have a format; a `nil` type stands for a secret.
+    /// A `nil` type stands for a secret.
     init(noOlderForm kind: String?) {
         self.init(
             .unsupportedKey,

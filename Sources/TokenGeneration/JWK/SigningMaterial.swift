@@ -47,8 +47,7 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// Reads the members of a private JWK whose declarations have been checked against the
-    /// algorithm.
+    /// The JWK's declarations must have been checked.
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:
@@ -89,8 +88,7 @@ indirect enum SigningMaterial: Sendable {
         return try TokenError.refusingKey(keyPair?.jwkPrivateMembers() ?? [:])
     }
 
-    /// Returns the thumbprint of a secret, which can't be computed from public members, or `nil`
-    /// for other keys.
+    /// `nil` for keys whose thumbprint follows from their public members.
     func secretThumbprint() throws(TokenError) -> String? {
         guard case .hmac = self else { return nil }
         var members = try privateMembers()
@@ -136,8 +134,6 @@ indirect enum VerificationMaterial: Sendable {
         if case .hmac(let code) = self { code.keySize } else { nil }
     }
 
-    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
-    ///
     /// A signature of the wrong length isn't valid.
     func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         switch self {

@@ -83,8 +83,7 @@ public struct VerificationKey: Sendable, Redacted {
         self = try SigningKey(unsafeShortSecret: secret, algorithm: algorithm).verificationKey
     }
 
-    /// Creates a key from checked material, its source JWK, whose public members are kept, and the
-    /// thumbprint, if public members don't determine it.
+    /// The public members of the source are kept; the thumbprint is `nil` if they determine it.
     init(
         _ material: VerificationMaterial,
         _ choice: AlgorithmChoice,
@@ -141,8 +140,6 @@ public struct VerificationKey: Sendable, Redacted {
         storage.choice.accepts(name)
     }
 
-    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
-    ///
     /// A signature of the wrong length isn't valid.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         storage.material.isValidSignature(signature, for: message)
@@ -213,7 +210,7 @@ public struct VerificationKey: Sendable, Redacted {
 }
 
 extension ProtectedHeader {
-    /// Returns the header's algorithm, which must be asymmetric and accepted.
+    /// The algorithm must be asymmetric and accepted.
     func asymmetricAlgorithm(
         among accepted: Set<JWSAlgorithm>,
         for purpose: String
@@ -231,9 +228,7 @@ extension ProtectedHeader {
 }
 
 extension VerificationKey {
-    /// Returns only the members that define a public key, to be sent with a message.
-    ///
-    /// Receivers don't need the rest of the JWK.
+    /// Returns only the members that define a public key: receivers don't need the rest.
     func jwkForMessages(of purpose: String) throws(TokenError) -> JSONObject {
         guard !algorithm.isSymmetric, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
             throw TokenError(.unsupportedAlgorithm, "\(algorithm) isn't an algorithm for \(purpose); use a key pair")
@@ -241,11 +236,10 @@ extension VerificationKey {
         return JSONObject(names.compactMap { name in jwk.members[name].map { (name, $0) } })
     }
 
-    /// Creates the public key of a sender from a JWK that came with a message.
+    /// The algorithm is that of the message's header.
     ///
-    /// The algorithm is that of the message's header. Certificates and their thumbprints (`x5c`,
-    /// `x5u`, `x5t`) are ignored: the sender chose them, and decoding them is work. Errors have the
-    /// name of the JWK.
+    /// Certificates and their thumbprints (`x5c`, `x5u`, `x5t`) are ignored: the sender chose them,
+    /// and decoding them is work.
     init(sentAs members: JSONObject, for algorithm: JWSAlgorithm, _ name: String) throws(TokenError) {
         var jwk = try JWK(members)
         guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {

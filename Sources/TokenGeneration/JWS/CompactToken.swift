@@ -9,7 +9,7 @@ struct CompactToken {
     private let payloadEnd: Int
     private let limits: JWSLimits
 
-    /// Locates the parts without copying them.
+    /// Doesn't copy the parts.
     init(_ token: String, limits: JWSLimits) throws(TokenError) {
         let size = token.utf8.count
         guard size <= limits.size else {
@@ -56,14 +56,12 @@ struct CompactToken {
         }
     }
 
-    /// Returns a Boolean value that indicates whether a byte may appear in an unencoded payload of
-    /// a compact JWS ([RFC 7797 §5.2](https://www.rfc-editor.org/rfc/rfc7797#section-5.2)).
+    /// [RFC 7797 §5.2](https://www.rfc-editor.org/rfc/rfc7797#section-5.2).
     static func isAllowedUnencoded(_ octet: UInt8) -> Bool {
         (0x20...0x7E).contains(octet) && octet != UInt8(ascii: ".")
     }
 
-    /// A Boolean value that indicates whether the second segment is empty, because the payload is
-    /// detached or empty.
+    /// The payload is detached or empty.
     var hasEmptyPayload: Bool { payloadEnd == headerEnd + 1 }
 
     func signingInput(with detachedPayload: [UInt8], _ encoding: JWSPayloadEncoding) -> [UInt8] {
@@ -82,8 +80,7 @@ struct CompactToken {
         }
     }
 
-    /// Returns a Boolean value that indicates whether a key verifies a signature over the first two
-    /// segments ([RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2)).
+    /// [RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2).
     func isSigned(by key: VerificationKey, with signature: [UInt8]) -> Bool {
         key.isValidSignature(signature.span.octets, for: bytes.span.octets.extracting(first: payloadEnd))
     }
@@ -93,7 +90,6 @@ struct CompactToken {
         return keys.firstIndex { isSigned(by: $0, with: signature) }
     }
 
-    /// Explains why a text isn't a compact JWS.
     private static func otherThing(_ bytes: [UInt8]) -> TokenError {
         if bytes.first == UInt8(ascii: "{") {
             return TokenError(.malformedToken, "this is JSON, not a compact token; use JWSVerifier to verify JSON")
@@ -184,7 +180,6 @@ enum EncodedHeader {
         return text
     }
 
-    /// Returns the encoded header of a JWT with only these members and `typ`.
     static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
         if let keyID { header["kid"] = .string(keyID) }
@@ -192,9 +187,8 @@ enum EncodedHeader {
     }
 }
 
-/// The input of a JWS signature: the protected header in base64url, a period, and the encoded
-/// payload, in one buffer ([RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1),
-/// [RFC 7797 §3](https://www.rfc-editor.org/rfc/rfc7797#section-3)).
+/// [RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1), [RFC 7797
+/// §3](https://www.rfc-editor.org/rfc/rfc7797#section-3), in one buffer.
 enum SigningInput {
     static func make(
         _ header: some Collection<UInt8>,

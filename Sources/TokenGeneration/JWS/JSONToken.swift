@@ -9,7 +9,6 @@ internal import OpenSSLCrypto
 struct JSONToken {
     let payload: String?
     let payloadEncoding: JWSPayloadEncoding
-    /// The signatures, at least one.
     let signatures: [JSONTokenSignature]
 
     init(_ text: [UInt8], limits: JWSLimits) throws(TokenError) {
@@ -69,8 +68,8 @@ struct JSONToken {
 }
 
 extension JSONObject {
-    /// Returns the objects that hold the signatures or recipients: the elements of an array, at
-    /// least one, or the whole object in the flattened form, which has other members instead.
+    /// Returns the elements of an array, at least one, or the whole object in the flattened form,
+    /// which has other members instead.
     func entries(
         _ entry: String,
         insteadOf others: [String],
@@ -98,7 +97,6 @@ extension JSONObject {
         }
     }
 
-    /// Returns an optional member that must be an object.
     func header(_ name: String) throws(TokenError) -> JSONObject {
         guard let value = self[name] else { return [:] }
         guard let header = value.object else {
@@ -107,7 +105,6 @@ extension JSONObject {
         return header
     }
 
-    /// Returns an optional member that must be a string.
     func string(_ name: String, _ place: String = "") throws(TokenError) -> String? {
         guard let value = self[name] else { return nil }
         guard let string = value.string else {
@@ -118,15 +115,15 @@ extension JSONObject {
 }
 
 struct JSONTokenSignature {
-    /// The encoded protected header, which the signature covers, or an empty string.
+    /// Empty if there isn't one.
     let protectedText: String
     let protectedHeader: JSONObject
     let unprotectedHeader: JSONObject
     let payloadEncoding: JWSPayloadEncoding
     let signature: [UInt8]
 
-    /// Reads the members of an entry and ignores unknown ones, as
-    /// [RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1) requires.
+    /// Ignores unknown members, as [RFC 7515
+    /// §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1) requires.
     init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
         let protected = try entry.string("protected")
         guard protected != "" else {

@@ -30,7 +30,6 @@ struct JWSPayload: Sendable {
         )
     }
 
-    /// Completes the caller's protected header, and checks both headers.
     private func protectedHeader(
         _ header: JSONObject,
         _ unprotectedHeader: JSONObject,
@@ -68,7 +67,6 @@ struct JWSPayload: Sendable {
         return header
     }
 
-    /// Rejects content that the compact serialization can't represent.
     func checkCompact(_ placement: JWSPayloadPlacement, unprotectedHeader: JSONObject) throws(TokenError) {
         guard unprotectedHeader.isEmpty else {
             throw TokenError(.unencodableContent, "a compact JWS has no unprotected header")

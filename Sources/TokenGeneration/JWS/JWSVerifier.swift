@@ -343,7 +343,7 @@ public struct JWSLimits: Sendable, Hashable {
         return try JSONToken.object(in: payload, limits, "payload")
     }
 
-    /// Parses a protected header in base64url; one that is too long isn't decoded.
+    /// A header that is too long isn't decoded.
     func protectedHeader(in text: Span<UInt8>) throws(TokenError) -> JSONObject {
         guard text.count / 4 * 3 + text.count % 4 * 3 / 4 <= headerSize else {
             throw TokenError(.tooLarge, "the header has more than \(headerSize) bytes")

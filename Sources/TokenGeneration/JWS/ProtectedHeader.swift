@@ -8,9 +8,7 @@ internal import OpenSSLCrypto
 struct ProtectedHeader {
     let members: JSONObject
     let algorithm: String
-    /// The value of `kid`, or `nil`.
-    ///
-    /// In a JSON serialization, it may come from the unprotected header, because it's only a hint.
+    /// May come from the unprotected header of a JSON serialization, because it's only a hint.
     private(set) var keyID: String?
     let type: String?
 
@@ -25,7 +23,7 @@ struct ProtectedHeader {
         _ = try Self.string("cty", in: members)
     }
 
-    /// Creates the header of a token that isn't signed, with the algorithm of its encryption.
+    /// For a token that isn't signed; the algorithm is that of its encryption.
     init(_ members: JSONObject, algorithm: String) throws(TokenError) {
         self.members = members
         self.algorithm = algorithm
@@ -33,7 +31,6 @@ struct ProtectedHeader {
         type = try Self.string("typ", in: members)
     }
 
-    /// Rejects a header that requires an extension that the verifier doesn't understand.
     func checkCriticalMembers(understanding extensions: Set<String> = []) throws(TokenError) {
         try CriticalExtensions(of: members).check(areIn: extensions)
     }
@@ -49,20 +46,17 @@ struct ProtectedHeader {
     }
 }
 
-/// The extensions that a header requires, from its `crit`
-/// ([RFC 7515 §4.1.11](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.11)).
-///
-/// The rules are the same in every serialization, for signing and for verifying.
+/// The extensions that a header requires, from its `crit` ([RFC 7515
+/// §4.1.11](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.11)), with the same rules in every
+/// serialization, for signing and for verifying.
 struct CriticalExtensions {
     let names: [String]
 
-    /// Reads `crit` of a protected header.
+    /// If a header has `b64`, `crit` must name it ([RFC 7797
+    /// §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)): otherwise a verifier that doesn't
+    /// know `b64` would decode a payload that isn't encoded.
     ///
-    /// If a header has `b64`, `crit` must name it
-    /// ([RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)). Otherwise a verifier that
-    /// doesn't know `b64` would decode a payload that isn't encoded.
-    ///
-    /// The names in `registered` aren't extensions; the default is those of a JWS.
+    /// The names in `registered` aren't extensions.
     init(of header: JSONObject, registered: Set<ByteComparedString> = registeredNames) throws(TokenError) {
         var names: [String] = []
         var known: Set<ByteComparedString> = []
@@ -84,12 +78,11 @@ struct CriticalExtensions {
         }
     }
 
-    /// Returns the strings in `crit`, even if it is malformed otherwise.
+    /// Returns the strings even if `crit` is malformed otherwise.
     static func names(in header: JSONObject) -> [String] {
         header["crit"]?.array?.compactMap(\.string) ?? []
     }
 
-    /// Rejects names that the verifier doesn't understand.
     func check(areIn understood: Set<String>) throws(TokenError) {
         let understood = Set(understood.map(ByteComparedString.init))
         let unknown = names.filter { !understood.contains(ByteComparedString($0)) }
@@ -120,8 +113,7 @@ struct CriticalExtensions {
         return name
     }
 
-    /// The names that [RFC 7515 §4.1](https://www.rfc-editor.org/rfc/rfc7515#section-4.1) itself
-    /// defines.
+    /// [RFC 7515 §4.1](https://www.rfc-editor.org/rfc/rfc7515#section-4.1).
     static let registeredNames = Set(
         ["alg", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit"].map(ByteComparedString.init)
     )

@@ -24,7 +24,7 @@ public struct ClaimsCheck: Sendable {
         public let date: Date
         /// The policy's leeway.
         public let leeway: Duration
-        /// The key that verified the signature, or `nil` for an encrypted token that isn't signed.
+        /// `nil` for an encrypted token that isn't signed.
         let key: VerificationKey?
     }
 
@@ -43,7 +43,6 @@ public struct ClaimsCheck: Sendable {
         self.isSatisfied = isSatisfied
     }
 
-    /// Creates a check that accepts a token unless a closure throws an error.
     init(throwing name: String, _ verify: @escaping @Sendable (Subject) throws -> Void) {
         self.init(name) { subject in
             try verify(subject)
@@ -113,8 +112,7 @@ public struct ClaimsCheck: Sendable {
 }
 
 extension JSONObject {
-    /// Returns an optional claim that must be a Boolean, or its name as a string, as Apple writes
-    /// it.
+    /// A Boolean, or its name as a string, as Apple writes it.
     func flagClaim(_ name: String) throws(TokenError) -> Bool? {
         switch self[name] {
         case nil: return nil
@@ -198,6 +196,6 @@ extension JSONValue {
 }
 
 extension Date {
-    /// The time, rounded down to whole seconds, because some verifiers reject fractions.
+    /// Rounded down, because some verifiers reject fractions.
     var wholeSeconds: Date { Date(timeIntervalSince1970: timeIntervalSince1970.rounded(.down)) }
 }

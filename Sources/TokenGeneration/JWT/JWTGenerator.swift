@@ -19,7 +19,7 @@ public struct JWTGenerator: Sendable {
     private let signingService: any SigningService
 
     struct Content: Sendable {
-        /// The caller's header members, or `nil` if the caller sets no members.
+        /// `nil` if the caller sets no members.
         let header: JSONObject?
         let payload: SerializedClaims
     }
@@ -117,7 +117,6 @@ public struct JWTGenerator: Sendable {
         return CompactToken.text(input, signature: try signingService.checkedSignature(for: input, with: key))
     }
 
-    /// The header of a token without caller-defined members.
     static let plainHeader: JSONObject = ["typ": "JWT"]
 
     static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
@@ -126,7 +125,7 @@ public struct JWTGenerator: Sendable {
         }
     }
 
-    /// Returns the caller's members with a `typ`, or `nil` for an empty header.
+    /// `nil` for an empty header.
     static func typed(_ header: JSONObject) -> JSONObject? {
         guard !header.isEmpty else { return nil }
         guard header["typ"] == nil else { return header }
@@ -157,7 +156,7 @@ public struct JWTGenerator: Sendable {
 struct SerializedClaims: Sendable {
     let bytes: [UInt8]
 
-    /// Writes sorted JSON without white space.
+    /// Sorted, without white space.
     init(_ claims: JSONObject) {
         bytes = claims.serializedBytes()
     }
@@ -171,7 +170,7 @@ struct SerializedClaims: Sendable {
         }
     }
 
-    /// Encodes a value as a JSON object: sorted, without white space, with dates as NumericDate.
+    /// Sorted, without white space, with dates as NumericDate.
     init(encoding value: some Encodable) throws(TokenError) {
         let json: [UInt8]
         let hasUnusualNames: Bool

@@ -59,9 +59,7 @@ public struct JWTVerifier: Sendable {
         try core.check(token, keepsHeader: true)
     }
 
-    /// Verifies a token against another policy, with the same keys.
-    ///
-    /// The policy may depend on the token's request. The keys don't, and are prepared once.
+    /// The policy may depend on the token's request; the keys don't, and are prepared once.
     package func verify(_ token: String, against policy: ValidationPolicy) throws(TokenError) -> VerifiedToken {
         try core.against(policy).check(token, keepsHeader: true)
     }
@@ -118,7 +116,7 @@ public struct JWTVerifier: Sendable {
 }
 
 extension DecryptedJWE {
-    /// Returns the signed token that the content must be, not yet verified.
+    /// Not yet verified.
     package func signedToken() throws(TokenError) -> String {
         guard let content = try ProtectedHeader.string("cty", in: header), TypeRule.isSame(content, "JWT") else {
             throw TokenError(
@@ -134,8 +132,7 @@ extension DecryptedJWE {
 }
 
 extension VerifiedToken {
-    /// Checks that claims repeated in the header of the encrypted token around this one are the
-    /// same ([RFC 7519 §5.3](https://www.rfc-editor.org/rfc/rfc7519#section-5.3)).
+    /// [RFC 7519 §5.3](https://www.rfc-editor.org/rfc/rfc7519#section-5.3).
     package func check(repeatedIn header: JSONObject) throws(TokenError) {
         let codes: KeyValuePairs<String, TokenError.Code> = [
             "iss": .issuerMismatch, "sub": .subjectMismatch, "aud": .audienceMismatch,
@@ -209,9 +206,7 @@ extension JWTVerifier {
     }
 }
 
-/// The implementation of a ``JWTVerifier``, with its state.
-///
-/// It's a class, so that verifying threads share one reference instead of the reference counts of
+/// A class, so that verifying threads share one reference instead of the reference counts of
 /// everything in a policy.
 final class TokenCheck: Sendable {
     private let keys: VerificationKeySource
@@ -232,7 +227,7 @@ final class TokenCheck: Sendable {
         TokenCheck(keys, policy, knownHeaders: knownHeaders)
     }
 
-    /// Verifies a token, whose result has the header, shared between threads, only if it's kept.
+    /// The result has the header, shared between threads, only if it's kept.
     func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
         let token = try CompactToken(text, limits: policy.limits)
         let known = knownHeaders.withEntry(for: token) { entry in

@@ -1,9 +1,7 @@
 internal import OpenSSLCrypto
 
-/// A selector of the keys in a set that match a token.
-///
-/// The choice depends on the members `kid`, `kty`, `crv`, `alg`, `use` and `key_ops` of the
-/// entries. Only matching keys are prepared, at most 16 for one token.
+/// Selects by the members `kid`, `kty`, `crv`, `alg`, `use` and `key_ops`; only matching keys are
+/// prepared, at most 16 for one token.
 struct KeySelector: Sendable {
     private struct Candidate: Sendable {
         let entry: KeySetEntry
@@ -18,7 +16,7 @@ struct KeySelector: Sendable {
 
         var key: Result<VerificationKey, TokenError> { entry.key(for: choice) }
 
-        /// The reason why the key can't be used, if that is known without preparing the key.
+        /// Known without preparing the key.
         var refusal: TokenError? {
             if case .failure(let reason) = choice { reason } else { nil }
         }
@@ -35,7 +33,7 @@ struct KeySelector: Sendable {
 
     private let candidates: [Candidate]
     private let selection: KeySelection
-    /// A Boolean value that indicates whether the set has entries that aren't JWKs.
+    /// Entries that aren't JWKs.
     private let hasRejections: Bool
 
     init(_ keys: JWKSet, _ selection: KeySelection = KeySelection()) {
@@ -44,12 +42,10 @@ struct KeySelector: Sendable {
         candidates = zip(keys.entries, selection.choices(for: keys.keys)).map { Candidate($0, $1) }
     }
 
-    /// Prepares every key of the set.
+    /// Returns `nil` if an entry can't verify, or if the set has too many entries.
     ///
     /// Every key must have signed, so a set with more entries than valid signatures needn't be
     /// prepared. Only a set of up to 16 entries is prepared anyway, because they may repeat a key.
-    ///
-    /// - Returns: The keys; `nil` if an entry can't verify, or if the set has too many entries.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
         guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.candidateLimit),
             candidates.allSatisfy({ $0.refusal == nil })
@@ -102,9 +98,7 @@ struct KeySelector: Sendable {
         return keys
     }
 
-    /// Prepares each key that matches a token once.
-    ///
-    /// - Returns: The keys to try, and the candidates that can't be used.
+    /// Returns the keys to try, and the candidates that can't be used.
     private func prepared(
         _ candidates: [Candidate]
     ) throws(TokenError) -> (keys: [VerificationKey], refusals: [(candidate: Candidate, reason: TokenError)]) {
@@ -151,7 +145,7 @@ struct KeySelector: Sendable {
 /// depend only on the header's bytes and on the verifier. A header is kept only after a signature
 /// over it was verified, so that attackers can't fill the cache with other headers.
 final class KnownHeaders: Sendable {
-    /// A well-formed header without extensions, and the keys that match it.
+    /// A well-formed header without extensions.
     final class Entry: Sendable {
         let header: ProtectedHeader
         let keys: [VerificationKey]
@@ -175,7 +169,7 @@ final class KnownHeaders: Sendable {
         }
     }
 
-    /// The maximum number of headers, which is more than a rotation of keys uses at a time.
+    /// More than a rotation of keys uses at a time.
     private static let capacity = 4
     private let first = SetOnce<Entry>()
 
@@ -192,7 +186,7 @@ enum VerificationKeySource: Sendable {
     case list([VerificationKey])
     case set(KeySelector)
 
-    /// Returns the keys to try, at least one, all for the header's algorithm.
+    /// At least one, all for the header's algorithm.
     ///
     /// A single key is always tried, regardless of `kid`. If there are several keys, those with the
     /// header's `kid` match. If no key has it, those without a `kid` match.
@@ -213,8 +207,8 @@ enum VerificationKeySource: Sendable {
         }
     }
 
-    /// Returns all keys, or `nil` if an entry of the key set can't verify or the set has more
-    /// entries than there are signatures.
+    /// Returns `nil` if an entry can't verify or the set has more entries than there are
+    /// signatures.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
         switch self {
         case .list(let keys): keys

@@ -119,8 +119,8 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
     private var times: [Date?] { [expiration, notBefore, issuedAt] }
 }
 
-/// The value of `aud`: one string or an array of strings
-/// ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)).
+/// One string or an array of strings ([RFC 7519
+/// §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)).
 private struct AudienceClaim: Codable {
     let members: [String]
 
@@ -150,7 +150,7 @@ private struct AudienceClaim: Codable {
     }
 }
 
-/// The times among the registered claims, in seconds since 1970.
+/// In seconds since 1970.
 struct ClaimTimes {
     var expiration: Double?
     var notBefore: Double?
@@ -193,13 +193,12 @@ extension JSONObject {
         try RegisteredClaims.read(self).0
     }
 
-    /// Returns an optional claim that must be a NumericDate, in seconds since 1970.
+    /// In seconds since 1970.
     func secondsClaim(_ name: String) throws(TokenError) -> Double? {
         guard let index = index(of: name) else { return nil }
         return try self[index].secondsClaim()
     }
 
-    /// Returns an optional claim that must be a string.
     func stringClaim(_ name: String) throws(TokenError) -> String? {
         guard let index = index(of: name) else { return nil }
         return try self[index].stringClaim()
@@ -247,8 +246,6 @@ extension JSONObject.Member {
 /// A time in seconds since 1970, in the years 1 to 9999
 /// ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)).
 struct NumericDate: Codable {
-    /// The years 1 to 9999 of a calendar date, in seconds since 1970.
-    ///
     /// Times outside this range are meaningless in tokens, and code that converts them to an
     /// integer or a calendar date may trap.
     static let range = -62_135_596_800.0..<253_402_300_800.0
@@ -287,8 +284,7 @@ struct NumericDate: Codable {
 }
 
 extension Date {
-    /// Creates the date in the years 1 to 9999 that is nearest to a number of seconds since 1970,
-    /// or 1970 if the number is NaN.
+    /// The nearest date in the years 1 to 9999, or 1970 for NaN.
     package init(clampingSecondsSince1970 seconds: Double) {
         let limits = (first: NumericDate.range.lowerBound, end: NumericDate.range.upperBound - 1)
         self.init(timeIntervalSince1970: seconds.isNaN ? 0 : min(max(seconds, limits.first), limits.end))

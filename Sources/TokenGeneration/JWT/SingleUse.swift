@@ -6,7 +6,6 @@ internal import Synchronization
 /// The policy's last check reads what identifies the token. ``record(in:)`` remembers it once no
 /// other check can reject the token anymore.
 package final class SingleUse: Sendable {
-    /// A token that must be used only once.
     private struct Token: Sendable {
         let identifier: String
         let signer: String
@@ -14,15 +13,14 @@ package final class SingleUse: Sendable {
         let date: Date
     }
 
-    /// The maximum time to remember a token, if the policy doesn't limit its lifetime: a day.
+    /// If the policy doesn't limit the lifetime: a day.
     private static let maximumLifetime = Duration.seconds(86_400)
 
     private let token = Mutex<Token?>(nil)
 
     package init() {}
 
-    /// Returns a policy that also requires what identifies a token: `jti`, and an `exp` that isn't
-    /// too distant.
+    /// Also requires `jti`, and an `exp` that isn't too distant.
     package func policy(_ policy: ValidationPolicy) -> ValidationPolicy {
         let limit = policy.maximumLifetime
         var policy = policy
@@ -40,10 +38,8 @@ package final class SingleUse: Sendable {
         return policy
     }
 
-    /// Reads what identifies a token.
-    ///
     /// The signer is the thumbprint of the key, or another name of the party that vouches for the
-    /// token. The limit is the maximum time until `exp`, or `nil` for the default.
+    /// token; the limit is the maximum time until `exp`.
     package func read(
         _ claims: RegisteredClaims,
         signer: String,
@@ -80,11 +76,8 @@ package final class SingleUse: Sendable {
         token.withLock { $0 = found }
     }
 
-    /// Remembers the token that the policy has accepted.
-    ///
-    /// - Throws: ``TokenError`` with the code `replayed` if the token has been used before, or the
-    ///   cache can't rule that out; `replayCacheFailed`, or the cache's own ``TokenError``;
-    ///   `CancellationError`.
+    /// Throws `replayed` if the token has been used before, or the cache can't rule that out;
+    /// `replayCacheFailed`, or the cache's own ``TokenError``; `CancellationError`.
     package func record(in cache: any ReplayCache) async throws {
         guard let token = token.withLock({ $0 }) else {
             throw TokenError(.replayCacheFailed, "the token wasn't read, so its use can't be recorded")
@@ -98,12 +91,11 @@ package final class SingleUse: Sendable {
         )
     }
 
-    /// Returns a hash of the issuer, the key and `jti`.
-    ///
     /// `jti` is unique for its issuer only ([RFC 7519
-    /// §4.1.7](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.7)). Each part has its size in
-    /// front, so that different tokens never have the same text. A DPoP proof's text has a
-    /// thumbprint at its start, which has no space.
+    /// §4.1.7](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.7)).
+    ///
+    /// Each part has its size in front, so that different tokens never have the same text. A DPoP
+    /// proof's text has a thumbprint at its start, which has no space.
     private static func identifier(
         _ issuer: String?,
         _ signer: String,
@@ -114,16 +106,12 @@ package final class SingleUse: Sendable {
     }
 }
 
-/// The time in seconds for which a token is remembered after its last use could be accepted.
-///
-/// It covers servers whose clocks differ and clocks that are set back slightly.
+/// In seconds; it covers servers whose clocks differ and clocks that are set back slightly.
 private let replayMargin: TimeInterval = 60
 
 extension ReplayCache {
-    /// Remembers a token, with the cache's own errors as the cause of a ``TokenError``.
-    ///
-    /// - Throws: ``TokenError`` with the code `replayed` or `replayCacheFailed`, or the cache's own
-    ///   ``TokenError`` such as `replayCacheFull`; `CancellationError`.
+    /// Throws `replayed` or `replayCacheFailed`, or the cache's own ``TokenError`` such as
+    /// `replayCacheFull`; `CancellationError`.
     func record(
         _ name: String,
         _ identifier: String,

@@ -121,10 +121,8 @@ public struct ValidationPolicy: Sendable {
         public static let optional = Presence(isRequired: false)
     }
 
-    /// Returns the registered claims of a token whose signature has been verified, after validating
-    /// its content.
-    ///
-    /// The key is `nil` for a token that is only encrypted. All checks of a token use one date.
+    /// The signature must have been verified, and the key is absent for a token that is only
+    /// encrypted; all checks of a token use one date.
     func check(
         _ header: ProtectedHeader,
         _ claims: JSONObject,
@@ -152,7 +150,6 @@ public struct ValidationPolicy: Sendable {
         return registered
     }
 
-    /// Rejects a token that is signed with an algorithm that the policy doesn't accept.
     func checkAlgorithm(of header: ProtectedHeader) throws(TokenError) {
         guard let algorithms, !algorithms.contains(where: { $0.rawValue.isExactly(header.algorithm) }) else { return }
         let names = algorithms.map(\.rawValue).sorted().joined(separator: ", ")
@@ -224,7 +221,7 @@ public struct ValidationPolicy: Sendable {
 
     private static func text(_ duration: Duration) -> String { text(duration / .seconds(1)) }
 
-    /// Returns a number of seconds, rounded down, in the unit that a reader expects.
+    /// Rounded down, in the unit that a reader expects.
     private static func text(_ seconds: Double) -> String {
         switch seconds {
         case ..<1: "less than 1 s"

@@ -310,8 +310,7 @@ extension TypeRule {
             || complete(left).isExactlyIgnoringASCIICase(complete(right))
     }
 
-    /// Returns a Boolean value that indicates whether a media type is one of SD-JWTs
-    /// ([RFC 9901 §9.11](https://www.rfc-editor.org/rfc/rfc9901#section-9.11)).
+    /// [RFC 9901 §9.11](https://www.rfc-editor.org/rfc/rfc9901#section-9.11).
     package static func isSDJWT(_ type: String) -> Bool {
         isSame(type, "sd-jwt") || String(type.utf8.suffix(7))?.isExactlyIgnoringASCIICase("+sd-jwt") ?? false
     }

@@ -48,7 +48,7 @@ public struct ClaimPath: Sendable, Hashable {
         self.elements = elements
     }
 
-    /// Returns the paths of the claims that this path leads to, without ``Element/everyElement``.
+    /// Without ``Element/everyElement``.
     func resolved(in claims: JSONObject) -> [ClaimPath] {
         guard !elements.isEmpty else { return [] }
         var found: [(path: [Element], value: JSONValue)] = [([], .object(claims))]
@@ -70,8 +70,8 @@ public struct ClaimPath: Sendable, Hashable {
         return found.map { ClaimPath($0.path) }
     }
 
-    /// The path as a JSON array of names, indices and `null` for every element: a claims path
-    /// pointer of OpenID for Verifiable Presentations 1.0, §7.
+    /// A claims path pointer of OpenID for Verifiable Presentations 1.0, §7, with `null` for every
+    /// element.
     package var pointer: JSONValue {
         .array(
             elements.map { element in
@@ -84,7 +84,7 @@ public struct ClaimPath: Sendable, Hashable {
         )
     }
 
-    /// Creates a path from a claims path pointer, or returns `nil` if the value isn't one.
+    /// Returns `nil` if the value isn't a claims path pointer.
     package init?(pointer: JSONValue) {
         guard let array = pointer.array, !array.isEmpty else { return nil }
         var elements: [Element] = []

@@ -1,12 +1,10 @@
 internal import OpenSSLCrypto
 
-/// The content of a disclosure: a salted claim
-/// ([RFC 9901 §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2)).
+/// [RFC 9901 §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2).
 struct Disclosure {
     let name: String?
     let value: JSONValue
 
-    /// The names that SD-JWTs reserve, which can't be names of claims.
     static let reservedNames = ["_sd", "...", NamedHash.claim]
 
     init(_ text: String, limits: SDJWTLimits) throws(TokenError) {
@@ -65,12 +63,10 @@ extension NamedHash {
     }
 }
 
-/// A search for the claims that the disclosures of an unverified SD-JWT belong to.
+/// Unlike a ``DisclosureProcessor``, a finder rejects nothing.
 ///
-/// Unlike a ``DisclosureProcessor``, it rejects nothing. It visits the payload and each disclosure
-/// at most once, down to the same depth.
+/// It visits the payload and each disclosure at most once, down to the same depth.
 struct DisclosureFinder {
-    /// The number of digests without a disclosure.
     private(set) var undisclosedCount = 0
 
     private let limits: SDJWTLimits
@@ -80,7 +76,7 @@ struct DisclosureFinder {
     private var paths: [ClaimPath?]
     private var path: [ClaimPath.Element] = []
 
-    /// Starts a search with the texts of the disclosures; `hash` is `nil` if it isn't supported.
+    /// `hash` is `nil` if it isn't supported.
     init(_ disclosures: [String], hash: NamedHash?, limits: SDJWTLimits) {
         self.limits = limits
         digests = disclosures.map { text in try? hash?.digest(of: Array(text.utf8)) }
@@ -136,12 +132,8 @@ struct DisclosureFinder {
         path.removeLast()
     }
 
-    /// Visits the disclosure with a digest, which is `nil` if it isn't a string.
-    ///
-    /// - Parameters:
-    ///   - digest: The digest.
-    ///   - element: A closure that returns the step to the claim, or `nil` for the wrong form.
-    /// - Returns: Whether there's a disclosure of the right form.
+    /// The digest is `nil` if it isn't a string, and `element` returns the step to the claim, or
+    /// `nil` for the wrong form; the result is whether there's a disclosure of the right form.
     @discardableResult
     private mutating func visit(digest: String?, _ element: (Disclosure) -> ClaimPath.Element?) -> Bool {
         guard let digest else { return false }
@@ -156,10 +148,9 @@ struct DisclosureFinder {
     }
 }
 
-/// A processor that puts disclosed claims into an issuer-signed payload
-/// ([RFC 9901 §7.1](https://www.rfc-editor.org/rfc/rfc9901#section-7.1), steps 3 to 5).
-///
-/// It visits the payload and each disclosure once.
+/// Puts disclosed claims into an issuer-signed payload ([RFC 9901
+/// §7.1](https://www.rfc-editor.org/rfc/rfc9901#section-7.1), steps 3 to 5), visiting each
+/// disclosure once.
 struct DisclosureProcessor {
     struct Found {
         let path: ClaimPath
@@ -284,7 +275,7 @@ struct DisclosureProcessor {
         return value
     }
 
-    /// Returns the disclosure with a digest, or `nil` for a decoy or a claim that isn't disclosed.
+    /// Returns `nil` for a decoy or a claim that isn't disclosed.
     private mutating func disclosure(for digest: String) throws(TokenError) -> (index: Int, Disclosure)? {
         let digest = ByteComparedString(digest)
         guard digests.insert(digest).inserted else {

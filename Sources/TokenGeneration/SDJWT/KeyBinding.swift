@@ -49,8 +49,7 @@ enum KeyBindingJWT {
         return key
     }
 
-    /// Verifies a key binding JWT
-    /// ([RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 5).
+    /// [RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 5.
     static func verify(
         _ text: String,
         _ requirement: KeyBindingRule.Requirement,
@@ -161,8 +160,7 @@ public struct KeyBindingRule: Sendable, Hashable {
     /// - Warning: Anyone who gets a copy of an SD-JWT, such as another verifier, can present it.
     public static let notRequired = KeyBindingRule(requirement: nil)
 
-    /// Rejects a presentation without a required key binding
-    /// ([RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 2).
+    /// [RFC 9901 §7.3](https://www.rfc-editor.org/rfc/rfc9901#section-7.3), step 2.
     func checkPresence(in token: SDJWT) throws(TokenError) {
         guard requirement == nil || token.keyBindingJWT != nil else {
             throw TokenError(

@@ -8,7 +8,7 @@ internal import OpenSSLCrypto
 /// Receivers pass the text to an ``SDJWTVerifier``.
 public struct SDJWT: Sendable {
     let issuerJWT: String
-    /// The other members of the unprotected header, which only a JSON serialization has.
+    /// Only a JSON serialization has it.
     private(set) var unprotectedHeader: JSONObject = [:]
     let disclosures: [String]
     var keyBindingJWT: String?
@@ -43,8 +43,8 @@ extension SDJWT: Redacted {
 extension SDJWT {
     private static let separator = UInt8(ascii: "~")
 
-    /// The text that a key binding signs: everything before it, including the last `~`
-    /// ([RFC 9901 §4.3.1](https://www.rfc-editor.org/rfc/rfc9901#section-4.3.1)).
+    /// Everything before the key binding, including the last `~` ([RFC 9901
+    /// §4.3.1](https://www.rfc-editor.org/rfc/rfc9901#section-4.3.1)).
     var boundText: String {
         ([issuerJWT] + disclosures).map { "\($0)~" }.joined()
     }
@@ -84,8 +84,8 @@ extension SDJWT {
         )
     }
 
-    /// Takes the parts from a JSON serialization, with one of its signatures for the compact form
-    /// ([RFC 9901 §8.1](https://www.rfc-editor.org/rfc/rfc9901#section-8.1)).
+    /// Takes one of the signatures for the compact form ([RFC 9901
+    /// §8.1](https://www.rfc-editor.org/rfc/rfc9901#section-8.1)).
     init(_ token: JSONToken, signature index: Int = 0, limits: SDJWTLimits) throws(TokenError) {
         guard let payload = token.payload else {
             throw TokenError(.malformedToken, "the JSON has no “payload”")
@@ -146,7 +146,7 @@ public struct UnverifiedSDJWT: Sendable {
     public let unverifiedPayload: JSONObject
 
     package struct Disclosed: Sendable {
-        /// The digest, or `nil` if the hash algorithm isn't supported.
+        /// `nil` if the hash algorithm isn't supported.
         package let digest: String?
         package let path: ClaimPath?
         package let name: String?
@@ -158,16 +158,14 @@ public struct UnverifiedSDJWT: Sendable {
         package let claims: JSONObject
     }
 
-    /// The headers of all signatures: one, unless the form is general JSON.
+    /// One, unless the form is general JSON.
     package let signatures: [UnverifiedJWS.Signature]
-    /// The disclosures in order.
     package let disclosures: [Disclosed]
-    /// The number of digests without a disclosure: decoys, and claims that are hidden.
+    /// Decoys, and claims that are hidden.
     package let undisclosedCount: Int
     package let keyBinding: KeyBinding?
-    /// The reasons why verifiers with the same limits reject the disclosures and the key binding.
-    ///
-    /// They don't depend on the signatures.
+    /// The reasons why verifiers with the same limits reject the disclosures and the key binding,
+    /// regardless of the signatures.
     package let problems: [TokenError]
 
     /// Parses a compact SD-JWT, with or without a key binding.

@@ -39,8 +39,8 @@ public struct SDJWTIssuer: Sendable {
     private let type: String
     private let signingService: any SigningService
 
-    /// The claims that control a token's validity, which a holder mustn't be able to hide
-    /// ([RFC 9901 §9.7](https://www.rfc-editor.org/rfc/rfc9901#section-9.7)).
+    /// A holder mustn't be able to hide these ([RFC 9901
+    /// §9.7](https://www.rfc-editor.org/rfc/rfc9901#section-9.7)).
     private static let validityClaims = ["iss", "exp", "nbf", "cnf", "status", "vct"]
 
     /// Creates an issuer.
@@ -150,8 +150,8 @@ public struct SDJWTIssuer: Sendable {
     }
 }
 
-/// A builder of an issuer-signed payload, which replaces claims by digests of their disclosures
-/// ([RFC 9901 §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2)).
+/// Replaces claims by digests of their disclosures ([RFC 9901
+/// §4.2](https://www.rfc-editor.org/rfc/rfc9901#section-4.2)).
 struct ClaimConcealer {
     struct Choice {
         var isDisclosable = false
@@ -175,8 +175,8 @@ struct ClaimConcealer {
 
     private(set) var digestCount = 0
 
-    /// The size of a salt in bytes: the recommended 128 bits
-    /// ([RFC 9901 §9.3](https://www.rfc-editor.org/rfc/rfc9901#section-9.3)).
+    /// In bytes: the recommended 128 bits ([RFC 9901
+    /// §9.3](https://www.rfc-editor.org/rfc/rfc9901#section-9.3)).
     private static let saltSize = 16
 
     private mutating func concealed(
@@ -191,7 +191,6 @@ struct ClaimConcealer {
         }
     }
 
-    /// Returns the claims with digests in place of the chosen ones.
     mutating func concealed(
         _ object: JSONObject,
         _ choice: Choice?,
@@ -246,9 +245,7 @@ struct ClaimConcealer {
 
     private static func placeholder(_ digest: String) -> JSONValue { .object(["...": .string(digest)]) }
 
-    /// Adds a disclosure.
-    ///
-    /// - Returns: Its digest.
+    /// Returns the digest.
     private mutating func disclose(_ name: String?, _ value: JSONValue) throws(TokenError) -> String {
         try limits.check(disclosureCount: disclosures.count + 1)
         let text = Disclosure.text(salt: try bytes(Self.saltSize), name: name, value: value)
@@ -257,8 +254,7 @@ struct ClaimConcealer {
         return try counted(hash.digest(of: Array(text.utf8)))
     }
 
-    /// Returns a digest without a disclosure
-    /// ([RFC 9901 §4.2.5](https://www.rfc-editor.org/rfc/rfc9901#section-4.2.5)).
+    /// [RFC 9901 §4.2.5](https://www.rfc-editor.org/rfc/rfc9901#section-4.2.5).
     private mutating func decoy() throws(TokenError) -> String {
         try counted(hash.digest(of: bytes(2 * Self.saltSize)))
     }
@@ -277,8 +273,6 @@ struct ClaimConcealer {
         return lower + (try number(below: upper - lower + 1))
     }
 
-    /// Returns a random number.
-    ///
     /// The remainder of 64 bits is uniform except for one part in 2⁵⁰.
     private func number(below limit: Int) throws(TokenError) -> Int {
         let word = try bytes(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }

@@ -128,8 +128,8 @@ public struct SDJWTVerifier: Sendable {
         )
     }
 
-    /// Processes an SD-JWT whose issuer's signature has been verified, and checks the claims
-    /// ([RFC 9901 §7.1](https://www.rfc-editor.org/rfc/rfc9901#section-7.1)).
+    /// [RFC 9901 §7.1](https://www.rfc-editor.org/rfc/rfc9901#section-7.1), after the issuer's
+    /// signature.
     private func check(
         _ token: SDJWT,
         _ jws: VerifiedJWS,
@@ -174,8 +174,6 @@ public struct SDJWTVerifier: Sendable {
         )
     }
 
-    /// The verifier of the issuer's signature.
-    ///
     /// The limit of the SD-JWT's size is also that of the issuer-signed JWT, in every form.
     private var issuerSignatures: JWSVerifier {
         var verifier = signatures
@@ -216,8 +214,7 @@ extension SDJWTVerifier.Processed {
 }
 
 extension SDJWT {
-    /// Rejects an SD-JWT that isn't directly from its issuer
-    /// ([RFC 9901 §7.2](https://www.rfc-editor.org/rfc/rfc9901#section-7.2)).
+    /// [RFC 9901 §7.2](https://www.rfc-editor.org/rfc/rfc9901#section-7.2).
     func checkHasNoKeyBinding() throws(TokenError) {
         guard keyBindingJWT == nil else {
             throw TokenError(

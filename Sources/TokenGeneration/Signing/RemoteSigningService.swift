@@ -114,8 +114,8 @@ public struct RemoteSignature: Sendable {
 }
 
 extension RemoteSigningService {
-    /// Gets a signature from the service, converts it to the form that JWS uses, and checks it as
-    /// far as possible.
+    /// Converts the service's signature to the form that JWS uses, and checks it as far as
+    /// possible.
     package func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         let algorithm = algorithm
         let verificationKey = verificationKey

@@ -65,9 +65,7 @@ extension SigningKey: SigningService, LocalSigningService {
     }
 }
 
-/// A signing service whose key is in this process.
-///
-/// Its signatures need no check.
+/// A service whose key is in this process: its signatures need no check.
 package protocol LocalSigningService: SigningService {
     var key: SigningKey { get }
 }
@@ -75,7 +73,7 @@ package protocol LocalSigningService: SigningService {
 extension SigningService {
     var localKey: SigningKey? { (self as? any LocalSigningService)?.key }
 
-    /// Signs an input and rejects a result that can't be a signature of the service's algorithm.
+    /// Rejects a result that can't be a signature of the service's algorithm.
     package func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
         try checkedSignature(for: input, with: localKey)
     }
@@ -184,7 +182,7 @@ package enum AnySigningService: Sendable {
         }
     }
 
-    /// Signs an input and checks the signature as far as possible.
+    /// Checks the signature as far as possible.
     package func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         switch self {
         case .local(let service): try service.checkedSignature(for: input)

@@ -23,8 +23,6 @@ enum JSONScalar {
     /// Returns the scalar for a value of a JSON type or of a type that Foundation's coder also
     /// handles specially: `Date` as NumericDate, `Data` as base64, `URL` as a string, `Decimal` as
     /// a number.
-    ///
-    /// - Returns: `nil` for a value that must encode itself.
     static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
         if let string = exactly(String.self, value) { return .string(string) }
         if let integer = exactly(Int.self, value) { return JSONScalar(integer: integer) }
@@ -40,7 +38,6 @@ enum JSONScalar {
         return nil
     }
 
-    /// Returns the value if its type is exactly the given one, without conversions.
     private static func exactly<Value, Wanted>(_ type: Wanted.Type, _ value: Value) -> Wanted? {
         Value.self == type ? value as? Wanted : nil
     }
@@ -56,7 +53,6 @@ enum JSONScalar {
         return scalar
     }
 
-    /// An error for a value that JSON can't represent.
     struct NotFinite: Error {
         var reason = "JSON has no infinity and no NaN."
     }

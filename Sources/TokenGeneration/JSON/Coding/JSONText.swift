@@ -65,9 +65,7 @@ struct JSONText {
         return index < values.count && values[index].serial == ticket.serial ? values[index].count : 0
     }
 
-    /// Turns the value into an object or an array.
-    ///
-    /// - Returns: `true` if that is possible.
+    /// Returns `false` if that isn't possible.
     mutating func startContainer(_ ticket: Ticket, _ shape: Shape) -> Bool {
         guard let index = top(ticket) else { return false }
         if values[index].shape == shape { return true }
@@ -78,29 +76,22 @@ struct JSONText {
         return true
     }
 
-    /// Turns the value into one that isn't a container.
-    ///
-    /// - Returns: `true` if that is possible.
+    /// Returns `false` if that isn't possible.
     mutating func startSingle(_ ticket: Ticket) -> Bool {
         guard let index = top(ticket), values[index].shape == .nothing else { return false }
         values[index].shape = .single
         return true
     }
 
-    /// Writes a member or an element.
-    ///
-    /// - Returns: `true` if the container can be written to at this time.
+    /// Returns `false` if the container can't be written to at this time.
     mutating func write(_ ticket: Ticket, _ name: String?, _ scalar: JSONScalar) -> Bool {
         guard startPart(ticket, name) else { return false }
         write(scalar)
         return true
     }
 
-    /// Writes the name of a member whose value comes next, or the comma before an element.
-    ///
-    /// If the value is written elsewhere, `child` is the number of its text.
-    ///
-    /// - Returns: `true` if the container can be written to at this time.
+    /// Writes the name of a member whose value comes next, or the comma before an element; if the
+    /// value is written elsewhere, `child` is the number of its text.
     mutating func startPart(_ ticket: Ticket, _ name: String?, child: Int? = nil) -> Bool {
         guard let index = top(ticket) else { return false }
         if values[index].count > 0 { output.append(UInt8(ascii: ",")) }
@@ -119,7 +110,6 @@ struct JSONText {
 
     mutating func write(_ scalar: JSONScalar) { output.append(scalar) }
 
-    /// Returns the written text and clears the buffer.
     mutating func takeJSON() -> [UInt8] { output.take() }
 
     func mark(_ ticket: Ticket) -> Mark {
@@ -140,9 +130,7 @@ struct JSONText {
         return index == values.count - 1 && values[index].serial == ticket.serial ? index : nil
     }
 
-    /// Completes the innermost value.
-    ///
-    /// - Parameter children: The texts of values that were written elsewhere.
+    /// `children` are the texts of values that were written elsewhere.
     mutating func close(with children: [JSONText] = []) {
         guard let value = values.popLast() else { return }
         if value.firstPlace < places.count { places[places.count - 1].end = output.count }
@@ -180,9 +168,8 @@ struct JSONText {
         return leftCount - rightCount
     }
 
-    /// Sorts members by name; members with the same name keep their order.
-    ///
-    /// - Returns: `true` if they were already sorted, with distinct names.
+    /// Keeps the order of members with the same name; returns `true` if all were already sorted,
+    /// with distinct names.
     @discardableResult
     private mutating func sortPlaces(from first: Int) -> Bool {
         let buffer = output.buffer
@@ -218,8 +205,7 @@ struct JSONText {
         return wasInOrder
     }
 
-    /// Completes an object with sorted members, keeping the last of several members with the same
-    /// name.
+    /// Keeps the last of several members with the same name.
     private mutating func completeObject(_ value: Value) {
         let buffer = output.buffer
         let text = buffer.span

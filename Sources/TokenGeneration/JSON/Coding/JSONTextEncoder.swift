@@ -22,7 +22,6 @@ struct JSONTextEncoder: Encoder {
     }
 }
 
-/// An encoding container for a value that isn't an object or an array.
 private struct JSONTextSingleValue: SingleValueEncodingContainer {
     let node: JSONTextNode
     let ticket: JSONText.Ticket
@@ -69,10 +68,7 @@ struct JSONTextNode {
         state = ExclusiveBox(State(text: JSONText(levels: levels), path: path))
     }
 
-    /// Encodes a value as JSON with sorted members.
-    ///
-    /// - Returns: The text, and a Boolean value that indicates whether a name has characters that
-    ///   complicate sorting.
+    /// Sorts the members; `hasUnusualNames` indicates characters that complicate sorting.
     static func encode(_ value: some Encodable) throws -> (json: [UInt8], hasUnusualNames: Bool) {
         let node = JSONTextNode(path: [], levels: 0)
         if let scalar = try node.scalar(value, nil) {
@@ -91,7 +87,7 @@ struct JSONTextNode {
         state.withValue { $0.text.count(ticket) }
     }
 
-    /// Turns the value into an object or an array; a failure is reported when the value ends.
+    /// A failure is reported when the value ends.
     func startContainer(_ ticket: JSONText.Ticket, _ shape: JSONText.Shape) {
         state.withValue { state in
             if !state.text.startContainer(ticket, shape) {
@@ -103,7 +99,6 @@ struct JSONTextNode {
         }
     }
 
-    /// Writes a value that isn't a container.
     func writeSingle(_ ticket: JSONText.Ticket, _ scalar: JSONScalar) throws {
         try state.withValue { state in
             guard state.text.startSingle(ticket) else { throw state.misuse(ticket) }
@@ -125,7 +120,7 @@ struct JSONTextNode {
         }
     }
 
-    /// Writes a member or an element of any type; one that fails is removed.
+    /// A member that fails is removed.
     func write(_ ticket: JSONText.Ticket, _ name: String?, _ value: some Encodable, _ key: some CodingKey) throws {
         if let scalar = try scalar(value, key) { return try write(ticket, name, scalar) }
         let mark = try state.withValue { state in
@@ -154,7 +149,6 @@ struct JSONTextNode {
         return JSONTextEncoder(node: child, ticket: child.state.withValue { $0.text.open(pathCount: $0.path.count) })
     }
 
-    /// Returns the error for a value that JSON can't represent.
     func notFinite(
         _ value: some Encodable,
         _ key: (any CodingKey)?,

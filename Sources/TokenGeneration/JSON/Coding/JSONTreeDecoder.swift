@@ -44,7 +44,6 @@ final class JSONTreeDecoder: Decoder {
     func singleValueContainer() -> any SingleValueDecodingContainer { JSONTreeSingleValue(decoder: self) }
 }
 
-/// A decoding container for a value that isn't an object or an array.
 private struct JSONTreeSingleValue: SingleValueDecodingContainer {
     let decoder: JSONTreeDecoder
 
@@ -72,11 +71,9 @@ private struct JSONTreeSingleValue: SingleValueDecodingContainer {
 }
 
 extension JSONTreeDecoder {
-    /// Decodes a value of any type.
-    ///
-    /// JSON types, and the Foundation types that Foundation's coder also handles specially, are
-    /// decoded directly: `Date` from NumericDate, `Data` from base64, `URL` from a string,
-    /// `Decimal` from a number.
+    /// Decodes JSON types directly, and the Foundation types that Foundation's coder also handles
+    /// specially: `Date` from NumericDate, `Data` from base64, `URL` from a string, `Decimal` from
+    /// a number.
     func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
         if type == String.self, let value = try string(value, key) as? Value { return value }
         if type == Int.self, let value = (try integer(value, key) as Int) as? Value { return value }
@@ -286,7 +283,7 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
         try read { JSONTreeDecoder($1, parent: $0, key: $2) }
     }
 
-    /// Decodes the next element, and advances only if that succeeds.
+    /// Advances only if decoding succeeds.
     private mutating func read<Value>(
         _ body: (JSONTreeDecoder, JSONValue, JSONPathKey) throws -> Value
     ) throws -> Value {

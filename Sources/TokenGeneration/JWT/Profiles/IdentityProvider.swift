@@ -22,12 +22,10 @@ public struct IdentityProvider: Sendable {
     /// The URL of the provider's keys.
     public var keySetURL: URL?
     package let issuer: String
-    /// A Boolean value that indicates whether `nonce_supported` can make the nonce optional.
+    /// With `nonce_supported`.
     private(set) var mayLackNonce = false
 
-    /// Creates a provider with the issuer identifier in its metadata.
-    ///
-    /// Without a rule, `iss` is the issuer alone. Without algorithms, those of the keys are
+    /// Without a rule, `iss` is the issuer alone; without algorithms, those of the keys are
     /// accepted.
     package init(
         issuer: String,

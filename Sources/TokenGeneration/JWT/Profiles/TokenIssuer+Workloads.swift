@@ -286,9 +286,9 @@ public struct SPIFFEID: Hashable, Sendable, CustomStringConvertible {
     /// The path with its leading slash, such as `/orders`, or an empty string.
     public let path: String
 
-    /// The maximum size of an ID in bytes (§2.3).
+    /// In bytes (§2.3).
     private static let maximumSize = 2_048
-    /// The maximum size of a trust domain's name in bytes (§2.3).
+    /// In bytes (§2.3).
     private static let maximumTrustDomainSize = 255
 
     /// Parses an ID.

@@ -285,18 +285,15 @@ public struct EntraTokenVersion: Hashable, Sendable {
 
 struct EntraTenants: Sendable {
     let version: EntraTokenVersion
-    /// The GUIDs in lower case, or `nil` for every tenant.
+    /// In lower case; `nil` for every tenant.
     private let allowed: [String]?
 
-    /// Creates the list of tenants, with `nil` for every tenant.
-    ///
-    /// Other texts than GUIDs are ignored.
+    /// `nil` for every tenant; texts that aren't GUIDs are ignored.
     init(_ tenants: [String]?, version: EntraTokenVersion) {
         self.version = version
         allowed = tenants?.map { $0.lowercased() }.filter(Self.isTenant)
     }
 
-    /// The rule for `iss`, which doesn't accept the issuer of any other tenant.
     var issuerRule: IssuerRule {
         guard let allowed else { return .skipIssuerCheck }
         return .oneOf(allowed.map(version.issuer(of:)))
@@ -304,7 +301,6 @@ struct EntraTenants: Sendable {
 
     var issuer: String { version.issuer(of: onlyTenant ?? "{tenantid}") }
 
-    /// The URL of the keys: those of the only tenant, or of all.
     var keySetURL: URL? { version.keySetURL(of: onlyTenant ?? "common") }
 
     private var onlyTenant: String? { allowed?.count == 1 ? allowed?.first : nil }
@@ -335,7 +331,7 @@ struct EntraTenants: Sendable {
         issuer.replacing("{tenantid}", with: tenant).replacing("{tenantId}", with: tenant)
     }
 
-    /// Returns a Boolean value that indicates whether a text is a GUID in lower case.
+    /// In lower case.
     private static func isTenant(_ text: String) -> Bool {
         UUID(uuidString: text)?.uuidString.lowercased().isExactly(text) ?? false
     }

@@ -224,12 +224,9 @@ extension ValidationPolicy {
 }
 
 extension VerificationKey {
-    /// Returns the left half of the hash that belongs to the key's signatures, in base64url
-    /// ([OpenID Connect Core 1.0
-    /// §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
-    ///
-    /// It's the value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't have a
-    /// known hash.
+    /// The value of `at_hash`, `c_hash` or `s_hash` ([OpenID Connect Core 1.0
+    /// §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)), or `nil`
+    /// if the algorithm doesn't have a known hash.
     package func idTokenHash(of text: String) throws -> String? {
         let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }
         let digest = try algorithm.details?.hash(text.utf8.span.octets, on: curve)
