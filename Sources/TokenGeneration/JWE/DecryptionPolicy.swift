@@ -38,15 +38,7 @@ public struct DecryptionPolicy: Sendable {
     /// The maximum size of a JWE.
     public var limits = JWELimits()
 
-    /// Creates a policy.
-    ///
-    /// Properties without a parameter have their default value. You can change them later.
-    ///
-    /// - Parameters:
-    ///   - algorithms: The accepted values of `alg`.
-    ///   - encryptions: The accepted values of `enc`.
-    ///   - maximumPasswordIterations: The maximum number of PBKDF2 iterations of password-based
-    ///     algorithms. The default, 0, rejects these algorithms.
+    /// Creates a policy in which the other properties have their default values.
     public init(
         algorithms: Set<JWEAlgorithm>,
         encryptions: Set<JWEEncryption>,

@@ -136,11 +136,7 @@ public struct JWELimits: Sendable, Hashable {
     /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount = 1_000
 
-    /// Creates limits.
-    ///
-    /// The other limits have their default values. You can change them later.
-    ///
-    /// - Parameter size: The maximum size of the whole text in bytes. The default is 256 KiB.
+    /// Creates limits in which the other properties have their default values.
     public init(size: Int = 262_144) {
         self.size = size
     }

@@ -49,13 +49,6 @@ public struct KeySelection: Sendable {
     public var use: String?
 
     /// Creates the rules.
-    ///
-    /// - Parameters:
-    ///   - maximumCandidates: The maximum number of keys that are tried for one token, from 1, the
-    ///     default, to 16.
-    ///   - symmetricKeys: The treatment of symmetric keys, which are ignored by default.
-    ///   - assumedAlgorithms: The algorithms of keys that don't state `alg`. The default is an
-    ///     empty array.
     public init(
         maximumCandidates: Int = 1,
         symmetricKeys: SymmetricKeys = .ignored,

@@ -326,11 +326,7 @@ public struct JWSLimits: Sendable, Hashable {
 
     package static let maximumDepth = 512
 
-    /// Creates limits.
-    ///
-    /// The other limits have their default values. You can change them later.
-    ///
-    /// - Parameter size: The maximum size of the whole text in bytes. The default is 64 KiB.
+    /// Creates limits in which the other properties have their default values.
     public init(size: Int = 65_536) {
         self.size = size
     }

@@ -301,10 +301,6 @@ public struct JWTRepresentation: JWTContent {
     public let payload: [String: Any]
 
     /// Creates a representation.
-    ///
-    /// - Parameters:
-    ///   - header: The members of the header.
-    ///   - payload: The claims.
     public init(header: [String: Any], payload: [String: Any]) {
         self.header = header
         self.payload = payload

@@ -33,15 +33,6 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
     public var jwtID: String?
 
     /// Creates claims; those that you omit are absent.
-    ///
-    /// - Parameters:
-    ///   - issuer: `iss`.
-    ///   - subject: `sub`.
-    ///   - audience: `aud`; an empty array omits the claim.
-    ///   - expiration: `exp`.
-    ///   - notBefore: `nbf`.
-    ///   - issuedAt: `iat`.
-    ///   - jwtID: `jti`.
     public init(
         issuer: String? = nil,
         subject: String? = nil,

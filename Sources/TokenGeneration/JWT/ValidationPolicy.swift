@@ -44,7 +44,8 @@ public struct ValidationPolicy: Sendable {
     public var audience: AudienceRule
     /// The required subject, `sub`; by default any or none.
     public var subject: SubjectRule
-    /// The presence of `exp`, which is required by default.
+    /// The tolerated difference between clocks, 60 seconds by default; a negative value counts as
+    /// zero.
     public var expiration: Presence = .required
     /// The tolerated difference between clocks, 60 seconds by default.
     ///
@@ -55,7 +56,7 @@ public struct ValidationPolicy: Sendable {
     /// If it's set, a token without `iat` is rejected.
     public var maximumAge: Duration?
     /// The maximum time from `iat`, or from now if `iat` is absent, to `exp`; `nil`, the default,
-    /// skips that check.
+    /// The names of claims that must be present and not `null`, none by default.
     public var maximumLifetime: Duration?
     /// The names of claims that must be present and not `null`.
     public var requiredClaims: [String]
@@ -65,26 +66,12 @@ public struct ValidationPolicy: Sendable {
     public var checks: [ClaimsCheck] = []
     /// The maximum size of a token: by default 64 KiB, including 8 KiB for the header.
     public var limits: JWSLimits
-    /// A closure that returns the current time.
+    /// A closure that returns the current time, by default that of the system clock.
     public var currentDate: @Sendable () -> Date
 
-    /// Creates a policy.
+    /// Creates a policy in which the other properties have their default values.
     ///
-    /// Properties without a parameter have their default value. You can change them later.
-    ///
-    /// - Parameters:
-    ///   - issuer: The required issuer. By default, a token with `iss` is rejected.
-    ///   - audience: The required audience. By default, a token with `aud` is rejected.
-    ///   - subject: The required subject. The default is any or none.
-    ///   - type: The required media type in the header's `typ`. The default is any or none.
-    ///   - leeway: The tolerated difference between clocks. The default is 60 seconds; a negative
-    ///     value counts as zero.
-    ///   - expiration: The presence of `exp`, which is required by default.
-    ///   - maximumAge: The maximum time since `iat`. The default, `nil`, skips that check.
-    ///   - requiredClaims: The names of claims that must be present and not `null`. The default is
-    ///     an empty array.
-    ///   - maximumTokenSize: The maximum size of a token in bytes. The default is 64 KiB.
-    ///   - currentDate: A closure that returns the current time. The default is the system clock.
+    /// `maximumTokenSize` is the size of ``limits`` in bytes.
     public init(
         issuer: IssuerRule = .absent,
         audience: AudienceRule = .absent,

@@ -178,8 +178,6 @@ public struct TokenStatus: RawRepresentable, Sendable, Hashable, CustomStringCon
     public let rawValue: UInt8
 
     /// Creates a status from its number.
-    ///
-    /// - Parameter rawValue: The number in the status list.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }

@@ -33,29 +33,22 @@ public struct StatusListToken: Sendable {
 
     /// The statuses, `status_list`.
     public let list: StatusList
-    /// The URI of the token, `sub`.
+    /// The URI of the token, `sub`, exactly as in the references to it.
     public let uri: String
     /// The issuer of the token, `iss`, if any.
     public let issuer: String?
-    /// The time at which the token was issued, `iat`.
+    /// The time at which the token was issued, `iat`; by default now.
     public let issuedAt: Date
     /// The time from which the token must not be used, `exp`, if any.
+    ///
+    /// Without it, an attacker can keep verifiers from learning of revocations, by answering with
+    /// the same token forever.
     public let expiration: Date?
-    /// The maximum time to keep the token before fetching it again, `ttl`, if any.
+    /// The maximum time to keep the token before fetching it again, `ttl`; without it, the
+    /// verifiers decide.
     public let timeToLive: Duration?
 
     /// Creates a token to sign.
-    ///
-    /// - Parameters:
-    ///   - list: The statuses.
-    ///   - uri: The URI of the token, exactly as in the references to it.
-    ///   - issuer: The issuer of the token. The default is `nil`, for none.
-    ///   - issuedAt: The time of issue. The default is now.
-    ///   - expiration: The time from which the token must not be used. The default, `nil`, lets an
-    ///     attacker keep verifiers from learning of revocations, by answering with the same token
-    ///     forever.
-    ///   - timeToLive: The maximum time to keep the token before fetching it again. The default is
-    ///     `nil`, which leaves it to the verifiers.
     public init(
         _ list: StatusList,
         uri: String,
@@ -175,9 +168,6 @@ public struct StatusListReference: Sendable, Hashable {
 
     /// Creates a reference.
     ///
-    /// - Parameters:
-    ///   - index: The index of the token in the list.
-    ///   - uri: The URI of the status list token.
     /// - Throws: ``TokenError`` with the code `malformedClaim` if the index is negative or the text
     ///   isn't an absolute URI.
     public init(index: Int, uri: String) throws(TokenError) {
