@@ -8,18 +8,12 @@ internal import OpenSSLCrypto
 public struct TokenError: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of failure.
     public let code: Code
-    /// The explanation of what failed, where, and what to do about it.
+    /// The explanation of what failed, where, and what to do about it; it must not include secrets.
     public let message: String
     /// The underlying error, if any.
     public let cause: (any Error)?
 
     /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of failure.
-    ///   - message: The explanation of what failed, where, and what to do about it. Don't include
-    ///     secrets.
-    ///   - cause: The underlying error. The default is `nil`.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
