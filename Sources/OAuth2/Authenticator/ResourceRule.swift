@@ -1,4 +1,5 @@
 public import Foundation
+import Glibc
 package import Networking
 
 /// The origins whose requests get the token from an ``OAuth2Authenticator``.
@@ -79,4 +80,54 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
 extension HTTPOrigin {
     /// The scheme, the host and the port.
     var text: String { "\(scheme)://\(self)" }
+}
+
+extension HTTPOrigin {
+    /// A Boolean value that indicates whether requests are encrypted or never leave the machine.
+    package var isConfidential: Bool { scheme == "https" || isLoopback }
+
+    /// A Boolean value that indicates whether the host is a name or an address of this machine.
+    ///
+    /// The host can have any spelling that the system's resolver accepts. The property covers more
+    /// hosts than ``HTTPOrigin/isLoopback``, which decides which requests may be sent without TLS.
+    var isThisMachine: Bool {
+        var name = Substring(host)
+        while name.last == "." { name.removeLast() }
+        if isLoopback || name == "localhost" || name.hasSuffix(".localhost") { return true }
+        if ["localhost.localdomain", "ip6-localhost", "ip6-loopback"].contains(name) { return true }
+        var address = in_addr()
+        // Also 127.1, 0x7F000001 and 2130706433.
+        if unsafe inet_aton(String(name), &address) != 0 { return Self.isThisMachine(address.s_addr) }
+        let text = name.drop { $0 == "[" }.prefix { $0 != "]" && $0 != "%" }
+        var octets = [UInt8](repeating: 0, count: 16)
+        guard unsafe inet_pton(AF_INET6, String(text), &octets) == 1 else { return false }
+        if octets.dropLast().allSatisfy({ $0 == 0 }) { return octets[15] <= 1 }
+        // An IPv4 address, mapped or compatible (RFC 4291 §2.5.5).
+        guard octets.prefix(10).allSatisfy({ $0 == 0 }), [0, 0xFF].contains(octets[10]), octets[10] == octets[11] else {
+            return false
+        }
+        return octets[12] == 127 || octets[12] == 0
+    }
+
+    /// Returns a Boolean value that indicates whether an IPv4 address, in network byte order, is in
+    /// 127/8, or in 0/8, which also leads to this machine.
+    private static func isThisMachine(_ address: UInt32) -> Bool {
+        let first = UInt32(bigEndian: address) >> 24
+        return first == 127 || first == 0
+    }
+}
+
+extension URL {
+    /// Returns the origin, if requests are encrypted or never leave the machine.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`, about the content `what`.
+    func confidentialOrigin(_ what: String) throws(OAuth2Error) -> HTTPOrigin {
+        guard let origin = HTTPOrigin(self), origin.isConfidential else { throw isNotConfidential(what) }
+        return origin
+    }
+
+    /// Returns an error for content that must not be sent to this URL.
+    func isNotConfidential(_ what: String) -> OAuth2Error {
+        OAuth2Error(.insecureTransport, "\(what) requires https, which \(host ?? "the URL") doesn't use")
+    }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+internal import OpenSSLCrypto
 public import TokenGeneration
 
 /// A request for a user's authorization, with PKCE
@@ -171,4 +172,178 @@ extension AuthorizationServer {
 extension AuthorizationRequest: Redacted {
     /// The client's identifier, without the secrets of the request.
     public var description: String { "authorization request of \(clientID)" }
+}
+
+/// The transport of an authorization response ([OAuth 2.0 Multiple Response Types
+/// §2.1](https://openid.net/specs/oauth-v2-multiple-response-types-1_0.html#ResponseModes)).
+///
+/// With the modes whose names end in `jwt`, the server signs its response
+/// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)), so that an attacker can't change or
+/// forge it.
+public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
+    /// The value of the parameter `response_mode`.
+    public let name: String
+
+    /// Creates a mode from its name.
+    ///
+    /// - Parameter name: The value of the parameter `response_mode`.
+    public init(_ name: String) {
+        self.name = name
+    }
+
+    /// Parameters in the query of the redirect URI, which is usual for codes.
+    public static let query = Self("query")
+    /// A signed response, in the query for requests of a code.
+    public static let jwt = Self("jwt")
+    /// A signed response in the query of the redirect URI.
+    public static let queryJWT = Self("query.jwt")
+
+    /// A Boolean value that indicates whether the server signs its response.
+    package var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
+
+    /// The name.
+    public var description: String { name }
+}
+
+/// The proof that the client that redeems a code is the one that requested it
+/// ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636), PKCE).
+///
+/// The authorization request has the verifier's digest, and the token request the verifier.
+public struct CodeVerifier: Sendable, Hashable {
+    /// The verifier itself: 43 to 128 letters, digits, `-`, `.`, `_` and `~`.
+    public let value: Secret
+
+    /// Creates a verifier of 256 random bits.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if there are no random numbers.
+    public init() throws(OAuth2Error) {
+        value = Secret(try String.random())
+    }
+
+    /// Creates a verifier from an existing value, such as from another process.
+    ///
+    /// - Parameter value: The verifier.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the value doesn't have the
+    ///   required syntax ([RFC 7636 §4.1](https://www.rfc-editor.org/rfc/rfc7636#section-4.1)).
+    public init(_ value: Secret) throws(OAuth2Error) {
+        let isWellFormed = value.expose { text in
+            (43...128).contains(text.utf8.count) && text.utf8.allSatisfy(PercentEncoding.isUnreserved)
+        }
+        guard isWellFormed else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "the code verifier must have 43 to 128 letters, digits, “-”, “.”, “_” and “~” (RFC 7636 §4.1)"
+            )
+        }
+        self.value = value
+    }
+
+    /// Returns the digest for the authorization request, with the method `S256`, the only one that
+    /// keeps the verifier secret from an observer of the request.
+    ///
+    /// - Returns: The challenge.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if SHA-256 isn't available.
+    public func challenge() throws(OAuth2Error) -> String {
+        do {
+            return try value.expose { text in
+                let digest = try [UInt8](text.utf8).withBytes { try HashFunction.sha256.hash($0) }
+                return Base64URL.encode(Array(digest))
+            }
+        } catch {
+            throw OAuth2Error(.assertionFailed, "the code verifier's digest can't be computed", cause: error)
+        }
+    }
+}
+
+extension String {
+    /// Returns 256 random bits, base64url-encoded.
+    static func random() throws(OAuth2Error) -> String {
+        do { return Base64URL.encode(try SecureRandom.bytes(count: 32)) } catch {
+            throw OAuth2Error(.assertionFailed, "the system can't generate random numbers", cause: error)
+        }
+    }
+}
+
+extension OAuth2Client {
+    /// Sends an authorization request directly to the server, so that the user can't read or change
+    /// it ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
+    ///
+    /// Send the user to the URL of the result.
+    ///
+    /// - Parameter request: The request.
+    /// - Returns: A reference to the request.
+    /// - Throws: The errors of ``push(parameters:)``.
+    public func push(_ request: AuthorizationRequest) async throws -> PushedAuthorizationRequest {
+        try await push(parameters: request.parameters)
+    }
+
+    /// Sends the parameters of a request, such as a ``SignedAuthorizationRequest``, to the server.
+    ///
+    /// - Parameter parameters: The parameters. The client adds `client_id` if it's missing.
+    /// - Returns: A reference to the request.
+    /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a
+    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1)); the errors of
+    ///   each request of an ``OAuth2Client``.
+    public func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
+        let place = "the pushed authorization request endpoint"
+        let clientID = clientAuthentication.clientID
+        guard parameters.allSatisfy({ $0.name != "client_id" || $0.value == clientID }) else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "the authorization request has another client's ID"
+            )
+        }
+        guard parameters.allSatisfy({ $0.name != "request_uri" }) else {
+            throw OAuth2Error(.malformedRequest, "a pushed request can't be pushed again (RFC 9126 §2.1)")
+        }
+        let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
+        let pushed = timing.timeSource.now()
+        return try await post(form, to: \.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
+            let answer = try AnswerMembers(response, from: place, hiding: secrets)
+            let uri = try answer.required("request_uri")
+            guard uri.utf8.count <= 8_192, HTTPSyntax.isFieldValue(uri) else { throw answer.wrong("request_uri") }
+            guard let seconds = try answer.seconds("expires_in"), seconds > 0 else { throw answer.wrong("expires_in") }
+            return PushedAuthorizationRequest(
+                requestURI: uri,
+                clientID: clientID,
+                expiry: pushed + Duration(clampingSeconds: seconds)
+            )
+        }
+    }
+}
+
+/// A reference to a pushed authorization request, for one use.
+public struct PushedAuthorizationRequest: Sendable, Hashable {
+    /// The reference: `request_uri`.
+    public let requestURI: String
+    /// The client's identifier.
+    public let clientID: String
+    /// The time when the reference expires, after which the server rejects it.
+    public let expiry: ContinuousClock.Instant
+
+    /// Creates a reference from stored values.
+    ///
+    /// - Parameters:
+    ///   - requestURI: The reference: `request_uri`.
+    ///   - clientID: The client's identifier.
+    ///   - expiry: The time when the reference expires.
+    public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
+        self.requestURI = requestURI
+        self.clientID = clientID
+        self.expiry = expiry
+    }
+
+    /// Returns the URL to open in the user's browser
+    /// ([RFC 9126 §4](https://www.rfc-editor.org/rfc/rfc9126#section-4)).
+    ///
+    /// - Parameter server: The server that has the request.
+    /// - Returns: The URL.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization
+    ///   endpoint, or `insecureTransport` if the endpoint is neither `https` nor on this machine.
+    public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
+        try AuthorizationRequest.url(
+            at: server,
+            parameters: [("client_id", clientID), ("request_uri", requestURI)]
+        )
+    }
 }

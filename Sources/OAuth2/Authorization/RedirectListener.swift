@@ -1,3 +1,4 @@
+import Foundation
 import Networking
 import Synchronization
 import SystemIO
@@ -134,5 +135,174 @@ final class RedirectListener: Sendable {
             if let waiter, let result { waiter.resume(with: result) }
             poller.signal()
         }
+    }
+}
+
+/// The connections of a receiver, which belong to its thread.
+final class RedirectConnections {
+    private final class Visitor {
+        let socket: Socket
+        var reader: RequestHeadReader
+        /// The number of bytes received of the request's head.
+        var size = 0
+        /// The request's head, once it's complete.
+        var head: RequestHead?
+        /// A Boolean value that indicates whether the connection is finished.
+        var isDone = false
+        /// The time when the connection is closed.
+        var deadline: ContinuousClock.Instant
+
+        init(_ socket: consuming Socket, _ limits: RequestHeadReader.Limits, deadline: ContinuousClock.Instant) {
+            self.socket = socket
+            self.deadline = deadline
+            reader = RequestHeadReader(limits: limits)
+        }
+
+        /// The priority for keeping the connection, highest if its request is complete.
+        var rank: Int { isDone || size == 0 ? 0 : head == nil ? 1 : 2 }
+    }
+
+    private static let maximumVisitors = 64
+    /// The maximum size of a request's head, in bytes.
+    private static let maximumSize = 16 << 10
+
+    private let listener: Socket
+    private let host: String
+    private let path: String
+    private let pages: LoopbackRedirectReceiver.Pages
+    /// The timeout for a client to send its request.
+    private let patience: Duration
+    private let shared: RedirectListener.SharedState
+    private var visitors: [Int32: Visitor] = [:]
+    private var buffer = [UInt8](repeating: 0, count: 4_096)
+    /// A Boolean value that indicates whether only connections remain to be closed.
+    private var isClosing = false
+
+    init(
+        listener: consuming Socket,
+        host: String,
+        path: String,
+        pages: LoopbackRedirectReceiver.Pages,
+        patience: Duration,
+        shared: RedirectListener.SharedState
+    ) {
+        self.listener = listener
+        self.host = host
+        self.path = path
+        self.pages = pages
+        self.patience = patience
+        self.shared = shared
+    }
+
+    func run() {
+        shared.poller.watch(listener.number, for: .readable)
+        var events: [EventPoller.Event] = []
+        while !(isClosing && visitors.values.allSatisfy { !$0.isDone }) {
+            // Check idle connections once a second.
+            shared.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
+            for event in events {
+                if event.socket == listener.number {
+                    admit()
+                } else if let visitor = visitors[event.socket] {
+                    hear(visitor)
+                }
+            }
+            if shared.isOver, !isClosing {
+                isClosing = true
+                shared.poller.watch(listener.number, for: [])
+            }
+            let now = ContinuousClock.now
+            for visitor in visitors.values {
+                if visitor.deadline <= now { dismiss(visitor) } else { consider(visitor) }
+            }
+        }
+        for visitor in visitors.values { dismiss(visitor) }
+    }
+
+    private func admit() {
+        guard !isClosing else { return }
+        while true {
+            let visitor: Visitor
+            do {
+                guard let socket = try listener.accept() else { return }
+                let limits = RequestHeadReader.Limits(line: Self.maximumSize, fields: Self.maximumSize, emptyLines: 0)
+                visitor = Visitor(socket, limits, deadline: .now + patience)
+            } catch { return }
+            while visitors.count >= Self.maximumVisitors, let least = leastVisitor {
+                // It may have sent more in the meantime.
+                let rank = least.rank
+                attend(least)
+                if least.rank == rank { dismiss(least) }
+            }
+            visitors[visitor.socket.number] = visitor
+            shared.poller.watch(visitor.socket.number, for: .readable)
+            attend(visitor)
+        }
+    }
+
+    /// Reads the available bytes, and responds if the request is complete.
+    private func attend(_ visitor: Visitor) {
+        hear(visitor)
+        consider(visitor)
+    }
+
+    /// The connection to close for a new one: the oldest of those with the lowest rank.
+    private var leastVisitor: Visitor? {
+        visitors.values.min { left, right in (left.rank, left.deadline) < (right.rank, right.deadline) }
+    }
+
+    private func hear(_ visitor: Visitor) {
+        while true {
+            switch visitor.socket.receive(into: &buffer) {
+            case .transferred(let count):
+                // Drop bytes after the request or beyond the limit, or the response may get lost.
+                if !visitor.isDone, visitor.head == nil { read(buffer[..<count], of: visitor) }
+            case .wouldBlock: return
+            case .ended, .failed: return dismiss(visitor)
+            }
+        }
+    }
+
+    private func read(_ bytes: ArraySlice<UInt8>, of visitor: Visitor) {
+        do throws(RequestFault) {
+            var input = bytes
+            visitor.head = try visitor.reader.readHead(from: &input)
+            visitor.size += bytes.count - input.count
+            guard visitor.size <= Self.maximumSize else { throw RequestFault(431, "the head is too long") }
+        } catch {
+            answer(visitor, .refusal([414, 431].contains(error.status) ? 431 : 400))
+        }
+    }
+
+    /// Responds to a complete request, once the expected state is known.
+    private func consider(_ visitor: Visitor) {
+        guard let head = visitor.head, !visitor.isDone else { return }
+        switch RedirectVerdict.on(head, host: host, path: path, expecting: shared.expected) {
+        case .answer(let query, let isRefusal):
+            guard !shared.isOver else { return answer(visitor, .refusal(404)) }
+            answer(visitor, RedirectResponse(status: 200, html: isRefusal ? pages.refused : pages.authorized))
+            shared.deliver(query)
+        case .early:
+            break
+        case .refused(let status):
+            answer(visitor, .refusal(status))
+        case .foreign:
+            shared.countForeign()
+            answer(visitor, .refusal(400))
+        }
+    }
+
+    private func answer(_ visitor: Visitor, _ response: RedirectResponse) {
+        // A page is far smaller than a new connection's send buffer.
+        _ = visitor.socket.send(response.bytes.bytes)
+        visitor.socket.finishSending()
+        visitor.isDone = true
+        visitor.deadline = .now + .seconds(2)
+    }
+
+    private func dismiss(_ visitor: Visitor) {
+        shared.poller.watch(visitor.socket.number, for: [])
+        visitors[visitor.socket.number] = nil
+        visitor.isDone = true
     }
 }

@@ -47,3 +47,157 @@ extension ClientAuthentication {
         )
     }
 }
+
+/// The client's secret in the `Authorization` header field
+/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
+public struct ClientSecretBasic: ClientAuthentication {
+    /// The encoding of the identifier and the secret in the header field.
+    public struct Encoding: Sendable, Hashable {
+        private enum Wrapped {
+            case form, raw
+        }
+
+        private let wrapped: Wrapped
+
+        /// Form-encodes both before joining them, as RFC 6749 requires and some clients forget.
+        public static let form = Self(wrapped: .form)
+        /// Joins both unencoded, for servers that don't decode them.
+        ///
+        /// An identifier with a colon can't be sent this way; the server would cut it at the colon.
+        public static let raw = Self(wrapped: .raw)
+    }
+
+    /// The client's identifier.
+    public let clientID: String
+    let secret: Secret
+    let encoding: Encoding
+
+    /// Sets the `Authorization` header field.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` for an unencodable identifier.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
+        guard encoding == .form || !clientID.utf8.contains(UInt8(ascii: ":")) else {
+            throw OAuth2Error(
+                .assertionFailed,
+                "a client ID with a colon must be form-encoded in the header field; use .form or another authentication method"
+            )
+        }
+        let encode = { encoding == .form ? FormURLEncoded.encode($0) : $0 }
+        let pair = secret.expose { "\(encode(clientID)):\(encode($0))" }
+        request.headers["Authorization"] = "Basic \(Data(pair.utf8).base64EncodedString())"
+    }
+}
+
+extension ClientAuthentication where Self == ClientSecretBasic {
+    /// The client's secret in the `Authorization` header field: `client_secret_basic`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - secret: The client's secret.
+    ///   - encoding: The encoding of both. The default is form encoding, as RFC 6749 requires.
+    /// - Returns: The authentication.
+    public static func clientSecretBasic(
+        clientID: String,
+        secret: Secret,
+        encoding: ClientSecretBasic.Encoding = .form
+    ) -> Self {
+        Self(clientID: clientID, secret: secret, encoding: encoding)
+    }
+}
+
+/// Client authentication with the client's secret in the form
+/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)), for servers that
+/// don't accept it in the header field.
+public struct ClientSecretPost: ClientAuthentication {
+    /// The client's identifier.
+    public let clientID: String
+    let secret: Secret
+
+    /// Sets `client_id` and `client_secret`.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) {
+        request.set("client_id", clientID)
+        request.set("client_secret", secret.expose { $0 })
+    }
+}
+
+extension ClientAuthentication where Self == ClientSecretPost {
+    /// The client's secret in the form: `client_secret_post`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - secret: The client's secret.
+    /// - Returns: The authentication.
+    public static func clientSecretPost(clientID: String, secret: Secret) -> Self {
+        Self(clientID: clientID, secret: secret)
+    }
+}
+
+/// A client that can't keep a secret, such as an application on its users' devices
+/// ([RFC 6749 §2.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.1)).
+///
+/// It sends only its identifier, or nothing to a server that identifies the client by its grant.
+public struct PublicClient: ClientAuthentication {
+    /// The client's identifier.
+    public let clientID: String
+    let sendsClientID: Bool
+
+    /// Sets `client_id`, unless it's omitted.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) {
+        if sendsClientID { request.set("client_id", clientID) }
+    }
+}
+
+extension ClientAuthentication where Self == PublicClient {
+    /// A client that can't keep a secret: `none`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier. If the server has none, choose a name without secrets
+    ///     that keeps the tokens of different clients apart.
+    ///   - sendsClientID: `false` to send nothing, for a server that identifies the client by the
+    ///     token of its grant, and rejects other parameters. The default is `true`.
+    /// - Returns: The authentication.
+    public static func none(clientID: String, sendsClientID: Bool = true) -> Self {
+        Self(clientID: clientID, sendsClientID: sendsClientID)
+    }
+}
+
+/// Client authentication over TLS connections that present the client's certificate
+/// ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
+///
+/// The network client that sends the requests must have the certificate, as
+/// <doc:AuthenticatingTheClient> shows.
+public struct MutualTLSAuthentication: ClientAuthentication {
+    private let wrapped: any ClientAuthentication
+
+    /// Creates an authentication with another method over connections that present a certificate,
+    /// so that tokens are bound to it
+    /// ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
+    ///
+    /// - Parameter wrapped: The other client authentication.
+    public init(_ wrapped: any ClientAuthentication) {
+        self.wrapped = wrapped
+    }
+
+    /// The client's identifier.
+    public var clientID: String { wrapped.clientID }
+    /// A Boolean value that indicates whether the credential contains a time.
+    public var usesAssertion: Bool { wrapped.usesAssertion }
+    /// Always `true`: the connection presents a certificate.
+    public var usesMutualTLS: Bool { true }
+
+    /// Adds the other authentication's credential, or `client_id` alone for a client that
+    /// authenticates with its certificate.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
+        try await wrapped.authenticate(&request, at: date)
+    }
+}
+
+extension ClientAuthentication where Self == MutualTLSAuthentication {
+    /// A certificate ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)):
+    /// `tls_client_auth` if the server trusts its issuer, `self_signed_tls_client_auth` if the
+    /// server knows the certificate itself.
+    ///
+    /// - Parameter clientID: The client's identifier.
+    /// - Returns: The authentication.
+    public static func tlsClientAuth(clientID: String) -> Self { Self(.none(clientID: clientID)) }
+}

@@ -1,3 +1,7 @@
+import Foundation
+import Networking
+import OpenSSLCrypto
+import Synchronization
 public import TokenGeneration
 
 /// The key that access tokens are bound to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
@@ -70,4 +74,114 @@ public struct DPoPKey: Sendable {
 struct BoundKey: Sendable {
     let generator: DPoPProofGenerator
     var pem: Secret?
+}
+
+/// The DPoP nonce and the clock skew of each server, from its response header fields.
+///
+/// State is separate for each origin, and for authorization servers and resource servers. Each
+/// instance keeps the latest 100 origins.
+final class DPoPServerState: Sendable {
+    /// The state of one server.
+    private struct Hints {
+        var nonce: String?
+        /// The time by which the server's clock is ahead.
+        var skew = Duration.zero
+        var used: UInt64
+    }
+
+    private struct State {
+        var hints: [HTTPOrigin: Hints] = [:]
+        var uses: UInt64 = 0
+    }
+
+    private static let capacity = 100
+    /// The clock skew that is ignored, because `Date` has whole seconds and responses take time.
+    static let tolerance = Duration.seconds(5)
+
+    private let state = Mutex(State())
+    private let timeSource: TimeSource
+    private let journal: TokenJournal
+
+    init(timeSource: TimeSource, journal: TokenJournal) {
+        self.timeSource = timeSource
+        self.journal = journal
+    }
+
+    /// Returns the nonce that a server requires.
+    func nonce(for origin: HTTPOrigin) -> String? {
+        state.withLock { $0.hints[origin]?.nonce }
+    }
+
+    /// Returns the time of a server's clock.
+    func date(for origin: HTTPOrigin) -> Date {
+        let skew = skew(for: origin)
+        return skew == .zero ? timeSource.date() : timeSource.date().addingTimeInterval(skew / .seconds(1))
+    }
+
+    /// Returns the time by which a server's clock is ahead, or zero within the tolerance.
+    func skew(for origin: HTTPOrigin) -> Duration {
+        state.withLock { $0.hints[origin]?.skew } ?? .zero
+    }
+
+    /// Records the header fields of a response.
+    ///
+    /// The `age` is the maximum time since the request was sent, or `nil` if unknown.
+    func note(_ headers: HTTPHeaders, from url: URL, age: Duration?) {
+        guard let origin = HTTPOrigin(url) else { return }
+        let nonce = headers["DPoP-Nonce"].flatMap { Self.isNonce($0) ? $0 : nil }
+        let sample = age.flatMap { measuredSkew(headers, age: $0) }
+        guard nonce != nil || sample != nil else { return }
+        let (isNewNonce, newSkew) = state.withLock { state -> (Bool, Duration?) in
+            state.uses += 1
+            var hints = state.hints[origin] ?? Hints(used: state.uses)
+            hints.used = state.uses
+            let isNewNonce = nonce != nil && nonce != hints.nonce
+            if let nonce { hints.nonce = nonce }
+            var newSkew: Duration?
+            if let sample {
+                let skew = sample.size >= Self.tolerance ? sample : .zero
+                // A change within the rounding of `Date` to whole seconds isn't a change.
+                if (skew == .zero) != (hints.skew == .zero) || (skew - hints.skew).size > Self.tolerance {
+                    newSkew = skew
+                    hints.skew = skew
+                }
+            }
+            state.hints[origin] = hints
+            if state.hints.count > Self.capacity, let oldest = state.hints.min(by: { $0.value.used < $1.value.used }) {
+                state.hints[oldest.key] = nil
+            }
+            return (isNewNonce, newSkew)
+        }
+        if isNewNonce { journal.add(.nonceUpdated(origin: origin.description)) }
+        if let newSkew { journal.add(.skewChanged(origin: origin.description, newSkew)) }
+    }
+
+    /// Returns the time by which the server's clock is ahead.
+    ///
+    /// Its `Date` is taken to be from halfway between request and response, but at most 2.5 seconds
+    /// old: servers reject proofs and assertions from the future, but not slightly older ones.
+    ///
+    /// If the time between the two is over 5 seconds, the measurement counts only if the skew is at
+    /// least ten times as long.
+    private func measuredSkew(_ headers: HTTPHeaders, age: Duration) -> Duration? {
+        guard headers["Age"] == nil, let text = headers["Date"] else { return nil }
+        let now = timeSource.date()
+        guard let date = HTTPDate.parse(text, now: now) else { return nil }
+        let middle = now.addingTimeInterval(-(min(age, Self.tolerance) / .seconds(1)) / 2)
+        // Add half a second, because `Date` is truncated to whole seconds.
+        let skew = Duration.milliseconds(Int64(clamping: ((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
+        return age <= Self.tolerance || age * 10 <= skew.size ? skew : nil
+    }
+
+    /// Returns a Boolean value that indicates whether a text has the syntax of
+    /// [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1) and at most 1,024 bytes.
+    private static func isNonce(_ text: String) -> Bool {
+        (1...1_024).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
+    }
+}
+
+extension Duration {
+    /// The absolute value of the duration.
+    fileprivate var size: Duration { self < .zero ? .zero - self : self }
 }

@@ -114,3 +114,189 @@ public struct DeviceAuthorizationProgress: Sendable, Hashable {
     /// The time until the codes expire.
     public let timeLeft: Duration
 }
+
+extension OAuth2Client {
+    /// Starts an authorization that the user grants on another device
+    /// ([RFC 8628 §3.1](https://www.rfc-editor.org/rfc/rfc8628#section-3.1)).
+    ///
+    /// - Parameters:
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - additionalParameters: Other parameters, such as the `audience` that some servers need.
+    /// - Returns: The instructions for the user. Pass them to ``tokens(for:idToken:progress:)``.
+    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server doesn't support the
+    ///   device grant, or `malformedRequest` for an invalid scope or resource, or an additional
+    ///   parameter that the request sets itself; `CancellationError`.
+    public func authorizeDevice(
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = [],
+        additionalParameters: [String: String] = [:]
+    ) async throws -> DeviceAuthorization {
+        let place = "the device authorization endpoint"
+        let form =
+            try RequestedAccess(scope: scope, resources: resources, details: authorizationDetails).fields()
+            + RequestedAccess.additional(
+                additionalParameters,
+                besides: [
+                    "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
+                    "authorization_details",
+                ]
+            )
+        let requested = timing.timeSource.now()
+        return try await post(form, to: \.deviceAuthorizationEndpoint, place: place) { response, secrets in
+            let answer = try AnswerMembers(response, from: place, hiding: secrets)
+            // Some servers report errors with status code 200.
+            if let error = answer.members["error"]?.string, !error.isEmpty {
+                throw OAuth2Error(
+                    serverCode: error,
+                    description: answer.members["error_description"],
+                    uri: answer.members["error_uri"],
+                    place: place,
+                    status: response.status,
+                    hiding: secrets
+                )
+            }
+            return try DeviceAuthorization(answer, requested: requested)
+        }
+    }
+
+    /// Waits until the user has authorized a device, and returns the tokens.
+    ///
+    /// The client polls at the server's interval, or every five seconds. It polls more slowly after
+    /// `slow_down`, and doubles the delay each time the server doesn't respond.
+    ///
+    /// - Parameters:
+    ///   - device: The instructions that the user was given.
+    ///   - idToken: The rule for the ID token, if the scope has `openid`. By default, it isn't
+    ///     verified, and ``IssuedTokens/idToken`` is `nil`. With a verifier, the keys are loaded
+    ///     before polling.
+    ///   - progress: A closure that receives the progress before each pause.
+    /// - Returns: The tokens, with the verified ID token.
+    /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has denied the
+    ///   request, `authorizationExpired` if the codes have expired, `protocolViolation` if the ID
+    ///   token is missing or invalid, or the code of another error response; the errors of
+    ///   ``RemoteKeySet/keys()`` if the keys to verify the ID token can't be loaded.
+    ///   `CancellationError` if the task is cancelled.
+    public func tokens(
+        for device: DeviceAuthorization,
+        idToken: IDTokenRule = .skipIDTokenCheck,
+        progress: (DeviceAuthorizationProgress) -> Void = { _ in }
+    ) async throws -> IssuedTokens {
+        let grant = PolledGrant(
+            form: [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+                ("device_code", device.deviceCode.expose { $0 }),
+            ],
+            expiry: device.expiry,
+            interval: device.interval,
+            firstPause: device.interval,
+            expired: "the user didn't authorize the device in time; start again when the user asks for it"
+        )
+        return try await tokens(for: grant, idToken, progress: progress)
+    }
+}
+
+/// A grant for which the client polls the token endpoint until the user has decided elsewhere.
+struct PolledGrant: Sendable {
+    /// The form of each token request.
+    let form: [(name: String, value: String)]
+    /// The time when the grant ends, on the monotonic clock.
+    let expiry: ContinuousClock.Instant
+    /// The minimum time between two token requests.
+    let interval: Duration
+    /// The time before the first token request.
+    let firstPause: Duration
+    /// The message for a user that doesn't decide in time.
+    let expired: String
+}
+
+extension OAuth2Client {
+    /// Polls until the user has decided, and returns the tokens with the verified ID token.
+    func tokens(
+        for grant: PolledGrant,
+        _ idToken: IDTokenRule,
+        progress: (DeviceAuthorizationProgress) -> Void
+    ) async throws -> IssuedTokens {
+        try await verifying(IDTokenCheck(ofDevice: idToken)) {
+            try await issuedTokens(for: grant, progress: progress)
+        }
+    }
+
+    private func issuedTokens(
+        for grant: PolledGrant,
+        progress: (DeviceAuthorizationProgress) -> Void
+    ) async throws -> IssuedTokens {
+        let bound = try key.bound()
+        // No retries in the endpoint: this loop decides when to poll.
+        var client = self
+        client.timing.attempts = 1
+        let expired = OAuth2Error(.authorizationExpired, grant.expired)
+        var polling = DevicePolling(interval: grant.interval)
+        var (pause, event) = (grant.firstPause, DeviceAuthorizationProgress.Event.begun)
+        while true {
+            let timeLeft = grant.expiry - timing.timeSource.now()
+            guard timeLeft > .zero else { throw expired }
+            progress(DeviceAuthorizationProgress(event: event, pause: pause, timeLeft: timeLeft))
+            if pause > .zero { try await timing.timeSource.sleep(min(pause, timeLeft)) }
+            guard timing.timeSource.now() < grant.expiry else { throw expired }
+            do {
+                let answer = try await client.requestToken(
+                    form: grant.form,
+                    proof: bound?.generator,
+                    isSingleUse: true,
+                    until: deadline,
+                    timeout: timing.timeout
+                )
+                return IssuedTokens(try answer.tokens(), boundKey: bound)
+            } catch {
+                try Task.checkCancellation()
+                switch polling.next(after: error) {
+                case .fail(let error): throw error
+                case .wait(let time, let what): (pause, event) = (time, what)
+                }
+            }
+        }
+    }
+}
+
+/// The state of a device that polls the token endpoint until its user has authorized it
+/// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+struct DevicePolling {
+    typealias Event = DeviceAuthorizationProgress.Event
+
+    /// The step after a response without tokens.
+    enum Step {
+        case wait(Duration, Event)
+        case fail(OAuth2Error)
+    }
+
+    /// The minimum time to wait, which the server can raise.
+    private(set) var interval: Duration
+    private var unanswered = 0
+
+    init(interval: Duration) {
+        self.interval = interval
+    }
+
+    mutating func next(after error: OAuth2Error) -> Step {
+        switch (error.code, error.serverCode) {
+        case (.serverUnreachable, _), (.serverTransient, _):
+            unanswered += 1
+            // The delay doubles each time, up to about the time that a user is willing to wait.
+            let backoff = Retry.Backoff.doubling(interval * 2, to: max(interval, .seconds(60)))
+            return .wait(backoff.delay(retry: unanswered, atLeast: error.retryAfter ?? .zero), .unanswered)
+        case (_, "authorization_pending"):
+            unanswered = 0
+            return .wait(interval, .pending)
+        case (_, "slow_down"):
+            unanswered = 0
+            interval += .seconds(5)
+            return .wait(interval, .slowedDown)
+        case (_, "access_denied"): return .fail(error.coded(.authorizationDenied))
+        case (_, "expired_token"): return .fail(error.coded(.authorizationExpired))
+        default: return .fail(error)
+        }
+    }
+}

@@ -1,4 +1,8 @@
+import Foundation
+import FoundationNetworking
 public import Networking
+import OpenSSLCrypto
+import TokenGeneration
 
 /// A cache of a server's published metadata, which it loads and refreshes
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414),
@@ -78,4 +82,183 @@ public final class AuthorizationServerDiscovery: Sendable {
     ///
     /// If the server is unavailable, the old metadata is still used for `staleLifetime`.
     public func expire() { source.expire() }
+}
+
+/// An authorization server that is known, or that a discovery loads when it's first needed.
+enum ServerLocation: Sendable {
+    case known(AuthorizationServer)
+    case discovered(AuthorizationServerDiscovery)
+
+    var issuer: String {
+        switch self {
+        case .known(let server): server.issuer
+        case .discovered(let discovery): discovery.issuer
+        }
+    }
+
+    /// Returns the server.
+    ///
+    /// - Throws: The ``OAuth2Error`` of ``AuthorizationServerDiscovery/server()``. Its code is
+    ///   never about the grant or the client, because the discovery sends neither.
+    func server() async throws(OAuth2Error) -> AuthorizationServer {
+        switch self {
+        case .known(let server): return server
+        case .discovered(let discovery):
+            do { return try await discovery.server() } catch let error as OAuth2Error {
+                throw error.serverCode == nil || error.isRetryable ? error : error.coded(.protocolViolation)
+            } catch {
+                throw OAuth2Error(.serverUnreachable, "the server metadata can't be loaded", cause: error)
+            }
+        }
+    }
+}
+
+/// A cache of a value from an issuer's published metadata, which loads and refreshes it.
+final class MetadataSource<Value: Sendable>: Sendable {
+    private let issuer: String
+    private let client: NetworkClient
+    private let options: AuthorizationServerDiscovery.Options
+    private let parse: @Sendable (JSONObject, String) throws(OAuth2Error) -> Value
+    private let hints: DPoPServerState
+    private let cache: SingleFlightCache<String, (value: Value, lifetime: Duration)>
+
+    /// Creates a source without sending a request.
+    ///
+    /// The closure reads the value from the metadata of an issuer, after checking that the metadata
+    /// names it.
+    init(
+        issuer: String,
+        client: NetworkClient,
+        options: AuthorizationServerDiscovery.Options,
+        parse: @escaping @Sendable (JSONObject, String) throws(OAuth2Error) -> Value
+    ) {
+        self.issuer = issuer
+        self.client = client
+        self.options = options
+        self.parse = parse
+        hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal(client.options.observers))
+        // Each load has its own timeout. This one is for loads that ignore it.
+        var policy = SingleFlightCache<String, (value: Value, lifetime: Duration)>.Policy(
+            timeout: options.timing.timeout * (options.documents.count + 1)
+        )
+        policy.lifetime = \.lifetime
+        policy.staleLifetime = options.staleLifetime
+        policy.retryInterval = { ($0 as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }
+        cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
+    }
+
+    /// Returns the value.
+    ///
+    /// - Throws: ``OAuth2Error`` as ``AuthorizationServerDiscovery/server()`` does;
+    ///   `CancellationError`.
+    func value() async throws -> Value {
+        do {
+            return try await cache.value(for: issuer) { [self] in try await lookUp() }.value
+        } catch let error as NetworkError where error.code == .timedOut {
+            throw OAuth2Error(.serverUnreachable, "the server metadata request timed out", cause: error)
+        }
+    }
+
+    /// Makes the next caller reload the metadata.
+    func expire() { cache.expire(issuer) }
+
+    private func lookUp() async throws -> (value: Value, lifetime: Duration) {
+        var failure = OAuth2Error(.endpointMissing, "the discovery's options name no metadata document")
+        for document in options.documents {
+            do { return try await read(try document.url(issuer: issuer)) } catch let error as OAuth2Error {
+                failure = error
+                // Only if the document doesn't exist, try the next one.
+                guard error.isMissingDocument else { throw error }
+            }
+        }
+        throw failure
+    }
+
+    private func read(_ url: URL) async throws -> (value: Value, lifetime: Duration) {
+        let exchange = EndpointExchange(
+            place: "the server metadata's URL",
+            url: url,
+            client: client,
+            timing: options.timing,
+            hints: hints
+        )
+        return try await exchange.document { metadata, headers in
+            let value = try parse(metadata, issuer)
+            let lifetime = CacheLifetime.read(headers, at: options.timing.timeSource.date()) ?? options.lifetime
+            return (value, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))
+        }
+    }
+}
+
+extension EndpointExchange {
+    /// Gets a JSON object that is published at the URL, and reads it with the response's header
+    /// fields.
+    ///
+    /// - Throws: The errors of ``value(_:read:)``.
+    func document<Value>(_ read: (JSONObject, HTTPHeaders) throws -> Value) async throws -> Value {
+        try await value { _ in
+            var request = URLRequest(url: url)
+            request.setValue("application/json", forHTTPHeaderField: "Accept")
+            return (request, .none)
+        } read: { response, secrets in
+            try read(try response.jsonObject(from: place, hiding: secrets), response.headers)
+        }
+    }
+}
+
+extension OAuth2Error {
+    /// A Boolean value that indicates whether a server has no document at a URL.
+    var isMissingDocument: Bool { status.map { [400, 403, 404, 405, 410].contains($0) } ?? false }
+
+    /// A Boolean value that indicates whether the failure may be temporary.
+    ///
+    /// Another issuer or an insecure endpoint isn't temporary.
+    fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }
+}
+
+/// The freshness lifetime of a response
+/// ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
+enum CacheLifetime {
+    /// Returns the remaining lifetime from a response's `Cache-Control`, `Expires` and `Age`: zero
+    /// if the response must not be reused without validation, `nil` if it doesn't specify one.
+    ///
+    /// `Expires` counts only without `max-age`, even an invalid one
+    /// ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). An invalid date in `Expires`
+    /// means that the response has expired. `now` replaces a missing `Date`.
+    static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
+        let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
+        var maxAge: Duration?
+        var hasMaxAge = false
+        for directive in directives {
+            let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts[0].trimmingHTTPWhitespace
+            if name.equalsIgnoringASCIICase("no-store") || name.equalsIgnoringASCIICase("no-cache") { return .zero }
+            guard name.equalsIgnoringASCIICase("max-age") else { continue }
+            hasMaxAge = true
+            // The first valid one counts.
+            guard maxAge == nil, parts.count == 2 else { continue }
+            maxAge = seconds(parts[1].trimmingHTTPWhitespace)
+        }
+        guard let lifetime = hasMaxAge ? maxAge : expiry(headers, at: now) else { return nil }
+        let age = headers["Age"].flatMap { seconds($0.asciiOnly[...].trimmingHTTPWhitespace) } ?? .zero
+        return max(lifetime - age, .zero)
+    }
+
+    /// Returns the time between `Date` and `Expires`, or `nil` without `Expires`.
+    private static func expiry(_ headers: HTTPHeaders, at now: Date) -> Duration? {
+        guard let field = headers.values(for: "Expires").first else { return nil }
+        guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingHTTPWhitespace, now: now) else { return .zero }
+        let made = headers["Date"].flatMap { HTTPDate.parse($0.asciiOnly[...].trimmingHTTPWhitespace, now: now) } ?? now
+        let seconds = expires.timeIntervalSince(made)
+        return Duration(clampingSeconds: max(seconds, 0))
+    }
+
+    /// Returns the number of seconds, which some servers quote, limited to 31 bits
+    /// ([RFC 9111 §1.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-1.2.2)).
+    private static func seconds(_ text: Substring) -> Duration? {
+        var digits = text
+        if digits.count >= 2, digits.hasPrefix("\""), digits.hasSuffix("\"") { digits = digits.dropFirst().dropLast() }
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Duration(clampingSeconds: min(Int64(digits) ?? .max, Int64(Int32.max)))
+    }
 }

@@ -1,6 +1,7 @@
-import Foundation
+package import Foundation
 import FoundationNetworking
 import Networking
+import TokenGeneration
 
 /// A request to an endpoint of an authorization server, which retries temporary failures, doesn't
 /// follow redirects, and throws OAuth 2 errors.
@@ -142,6 +143,118 @@ struct EndpointExchange: Sendable {
                 )
             }
             throw OAuth2Error(.serverUnreachable, "\(place) couldn't be reached", cause: error)
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// Returns a Boolean value that indicates whether `Content-Type` has a media type, with any
+    /// parameters.
+    package func hasMediaType(_ type: String) -> Bool {
+        let field = (headers["Content-Type"] ?? "").asciiOnly
+        return field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.equalsIgnoringASCIICase(type)
+    }
+
+    /// Returns the body as a JSON object.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets, and
+    ///   without a cause if `secrets` is `nil`.
+    func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
+        do { return try JSONObject(parsing: body) } catch {
+            throw OAuth2Error(
+                .protocolViolation,
+                "the response from \(place) isn't a JSON object; check the endpoint's URL",
+                status: status,
+                cause: secrets?.redacted(error)
+            )
+        }
+    }
+}
+
+/// A reader of a response's members, for which `null` counts as missing.
+struct AnswerMembers {
+    let members: JSONObject
+    /// The endpoint's name in error messages.
+    let place: String
+
+    func string(_ name: String) throws(OAuth2Error) -> String? { try value(name, \.string) }
+
+    /// Returns a number of seconds, with or without a fraction.
+    func seconds(_ name: String) throws(OAuth2Error) -> Double? { try value(name) { $0.number?.double } }
+
+    /// Returns a time in seconds since 1970, with or without a fraction, as the nearest date in the
+    /// years 1 to 9999.
+    func date(_ name: String) throws(OAuth2Error) -> Date? {
+        try seconds(name).map(Date.init(clampingSecondsSince1970:))
+    }
+
+    /// Returns a list of strings, which can also be a single string.
+    func strings(_ name: String) throws(OAuth2Error) -> [String] {
+        try value(name) { value in
+            if let text = value.string { return [text] }
+            let texts = value.array?.compactMap(\.string)
+            return texts?.count == value.array?.count ? texts : nil
+        } ?? []
+    }
+
+    func object(_ name: String) throws(OAuth2Error) -> JSONObject? { try value(name, \.object) }
+
+    private func value<Value>(
+        _ name: String,
+        _ read: (JSONValue) -> Value?
+    ) throws(OAuth2Error) -> Value? {
+        guard let value = members[name], value != .null else { return nil }
+        guard let result = read(value) else { throw wrong(name) }
+        return result
+    }
+
+    func required(_ name: String) throws(OAuth2Error) -> String {
+        guard let text = try string(name), !text.isEmpty else { throw wrong(name) }
+        return text
+    }
+
+    /// Returns an error about a member that is missing or invalid.
+    func wrong(_ name: String) -> OAuth2Error {
+        OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
+    }
+}
+
+extension AnswerMembers {
+    /// Reads a response whose body is a JSON object.
+    init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
+        self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
+    }
+}
+
+extension OAuth2Error {
+    /// Wraps the error of fetching a signed or public document, which is named with its article.
+    package init(fetching document: String, failure error: any Error, at date: Date) {
+        switch error {
+        case let error as OAuth2Error:
+            self = error
+        case let error as ServerError:
+            // The server's error page doesn't help readers of the error.
+            let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
+            let isTransient = Self.isTransient(error.errorCode)
+            let isRedirect = [301, 302, 303, 307, 308].contains(error.errorCode)
+            let hint = isRedirect ? "redirects aren't followed; " : ""
+            self.init(
+                isTransient ? .serverTransient : .protocolViolation,
+                isTransient
+                    ? "\(document)'s server has failed temporarily"
+                    : "\(document)'s server responded with \(error.errorCode): \(hint)check the URL",
+                status: error.errorCode,
+                cause: cause
+            )
+            if isTransient { retryAfter = Self.retryAfter(error, now: date) }
+        case let error as NetworkError where error.code == .bodyTooLarge:
+            self.init(
+                .protocolViolation,
+                "\(document) exceeds the maximum size; raise the limit if it's genuine",
+                cause: error
+            )
+        default:
+            self.init(.serverUnreachable, "\(document) could not be fetched", cause: error)
         }
     }
 }

@@ -109,3 +109,116 @@ extension TokenRequest: Redacted {
         return "token request to \(endpoint.host ?? "nowhere") with \(names.joined(separator: ", "))"
     }
 }
+
+/// The state machine of a token request's attempts, which follows the table in the documentation.
+struct TokenRequestSequence {
+    /// The step after a failure.
+    enum Step {
+        case again(after: Duration)
+        case fail(OAuth2Error)
+    }
+
+    /// The circumstances of a failed request, in addition to its error.
+    struct Circumstances {
+        /// A Boolean value that indicates whether the clock skew was corrected after the request.
+        var isSkewNews = false
+        /// A Boolean value that indicates whether the client's credential contains a time.
+        var usesAssertion = false
+        /// A Boolean value that indicates whether the server has sent a new nonce.
+        var isNonceNews = false
+        var hasNonce = false
+        /// The remaining time of the refresh.
+        var timeLeft: Duration
+        /// A random number from 0 through 1.
+        var jitter: Double
+    }
+
+    private enum Repetition: Hashable {
+        case nonce, proof, clock, garbage, lostAnswer
+    }
+
+    private static let backoff = Retry.Backoff.doubling(.seconds(1), to: .seconds(32), jitter: .full)
+
+    /// The maximum number of attempts while the server is temporarily failing.
+    let attempts: Int
+    /// A Boolean value that indicates whether the request carries a credential that works only
+    /// once, such as a rotating refresh token.
+    ///
+    /// Such a request is repeated only if the server can't have acted on it, because it wasn't sent
+    /// or the server said so. Otherwise the first request may still be queued at the server when it
+    /// processes the second, and the server would treat it as the use of a stolen token.
+    let isSingleUse: Bool
+    private var failures = 0
+    private var repetitions: Set<Repetition> = []
+    /// A Boolean value that indicates whether the result of a sent request is unknown.
+    private(set) var isAmbiguous = false
+
+    init(attempts: Int, isSingleUse: Bool = false) {
+        self.attempts = attempts
+        self.isSingleUse = isSingleUse
+    }
+
+    mutating func next(after error: OAuth2Error, _ circumstances: Circumstances) -> Step {
+        switch error.serverCode {
+        case "use_dpop_nonce" where error.code != .serverTransient:
+            guard circumstances.hasNonce else { return .fail(error.coded(.missingNonce)) }
+            guard circumstances.isNonceNews else { return .fail(error.coded(.repeatedNonce)) }
+            return once(.nonce) ?? .fail(error.coded(.tooManyNonces))
+        case "invalid_dpop_proof" where error.code != .serverTransient:
+            return (circumstances.isSkewNews ? once(.proof) : nil) ?? .fail(error.coded(.proofRejected))
+        default: break
+        }
+        switch error.code {
+        // With a wrong clock, servers respond to a valid assertion with an invalid client or grant.
+        case .invalidClient where circumstances.usesAssertion && circumstances.isSkewNews,
+            .reauthenticationRequired where circumstances.usesAssertion && circumstances.isSkewNews:
+            return once(.clock) ?? .fail(error)
+        case .protocolViolation where error.mayHideAnswer:
+            isAmbiguous = true
+            return attempts > 1 && !isSingleUse ? once(.garbage) ?? .fail(error) : .fail(error)
+        case .serverUnreachable where error.isFromBeforeSending:
+            return later(error, circumstances)
+        case .serverTransient where error.mayHideAnswer, .serverUnreachable:
+            isAmbiguous = true
+            if isSingleUse { return .fail(error) }
+            if error.code == .serverUnreachable, attempts > 1, let step = once(.lostAnswer) { return step }
+            return later(error, circumstances)
+        case .serverTransient:
+            return isSingleUse && !error.isBusy ? .fail(error) : later(error, circumstances)
+        default:
+            return .fail(error)
+        }
+    }
+
+    private mutating func once(_ repetition: Repetition) -> Step? {
+        repetitions.insert(repetition).inserted ? .again(after: .zero) : nil
+    }
+
+    private mutating func later(_ error: OAuth2Error, _ circumstances: Circumstances) -> Step {
+        failures += 1
+        guard failures < attempts else { return .fail(error) }
+        let delay = error.retryAfter ?? Self.backoff.delay(retry: failures, random: circumstances.jitter)
+        return delay < circumstances.timeLeft ? .again(after: delay) : .fail(error)
+    }
+}
+
+extension OAuth2Error {
+    /// A Boolean value that indicates whether the server can't have acted on the request.
+    fileprivate var isFromBeforeSending: Bool {
+        (cause as? NetworkError)?.isUnprocessed ?? false
+    }
+
+    /// A Boolean value that indicates whether the server may have processed the request anyway.
+    ///
+    /// Either the server failed at some point of its work, or a gateway has lost the server's
+    /// response, or the response isn't an OAuth 2 response. Only 503 means that the server didn't
+    /// begin.
+    fileprivate var mayHideAnswer: Bool {
+        // Without a status code, the response arrived but was too large to read.
+        guard let status else { return cause is NetworkError }
+        return status >= 500 && status != 503 || (200...299).contains(status)
+    }
+
+    /// A Boolean value that indicates whether the server says it didn't process the request.
+    fileprivate var isBusy: Bool { status == 429 || status == 503 || serverCode == "temporarily_unavailable" }
+}

@@ -1,6 +1,199 @@
 public import Foundation
 internal import OpenSSLCrypto
-import TokenGeneration
+public import TokenGeneration
+
+/// A grant with a signed JWT, such as one with which a service acts for a user
+/// ([RFC 7523 §2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+///
+/// ```swift
+/// let grant = JWTBearerGrant(
+///     issuer: "reports@project.example",
+///     audience: "https://as.example",
+///     signingService: service,
+///     scope: "reports.read"
+/// )
+/// ```
+public struct JWTBearerGrant: RepeatableGrant {
+    /// The grant's type, the assertion's subject, and the requested access.
+    public let identifier: String
+    let access: RequestedAccess
+    private let assertion: @Sendable (Date) async throws -> Secret
+    /// Returns another assertion than the last one, or `nil` if there's none.
+    private let renewal: @Sendable (Date) async throws -> Secret?
+
+    /// Creates a grant with the tokens of a source, such as JWTs that the platform issues.
+    ///
+    /// If the server rejects an assertion, the grant gets another one once. It sends no assertion
+    /// again that the server has just rejected.
+    ///
+    /// - Parameters:
+    ///   - source: The source of the assertions.
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: The details of the requested access.
+    public init(
+        assertion source: any TokenSource,
+        identifier: String,
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = []
+    ) {
+        let last = SharedValue<AccessToken?>(nil)
+        let keep = { @Sendable (token: AccessToken) in
+            last.replace(with: token)
+            return token.value
+        }
+        self.init(
+            name: identifier,
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
+            assertion: { _ in keep(try await source.token()) },
+            renewal: { _ in
+                guard let last = last.value else { return nil }
+                return try await source.replacement(for: last).map(keep)
+            }
+        )
+    }
+
+    /// Creates a grant with assertions from elsewhere.
+    ///
+    /// - Parameters:
+    ///   - identifier: A name without secrets that keeps different subjects' tokens apart.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: The details of the requested access.
+    ///   - assertion: A closure that returns an assertion for one request.
+    public init(
+        identifier: String,
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = [],
+        assertion: @escaping @Sendable () async throws -> Secret
+    ) {
+        self.init(
+            name: identifier,
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
+            assertion: { _ in try await assertion() }
+        )
+    }
+
+    /// Creates a grant that signs a new assertion for each request.
+    ///
+    /// - Parameters:
+    ///   - issuer: The signer, by the name that the server knows.
+    ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
+    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - signingService: The service that signs.
+    ///   - claims: Additional claims, which can't replace the standard ones.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: The details of the requested access.
+    public init(
+        issuer: String,
+        subject: String? = nil,
+        audience: String,
+        lifetime: Duration = .seconds(60),
+        signingService: any SigningService,
+        claims: JSONObject = [:],
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = []
+    ) {
+        self.init(
+            AssertionContent(issuer: issuer, subject: subject ?? issuer, lifetime: lifetime, claims: claims),
+            audience,
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
+        ) { claims in
+            try JWTGenerator(payload: claims, signingService: signingService).token()
+        }
+    }
+
+    /// Creates a grant for which a service outside the process, such as a key management service,
+    /// signs a new assertion for each request.
+    ///
+    /// - Parameters:
+    ///   - issuer: The signer, by the name that the server knows.
+    ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
+    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
+    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
+    ///   - remoteSigningService: The service that signs.
+    ///   - claims: Additional claims, which can't replace the standard ones.
+    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: The details of the requested access.
+    public init(
+        issuer: String,
+        subject: String? = nil,
+        audience: String,
+        lifetime: Duration = .seconds(60),
+        remoteSigningService: any RemoteSigningService,
+        claims: JSONObject = [:],
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = []
+    ) {
+        self.init(
+            AssertionContent(issuer: issuer, subject: subject ?? issuer, lifetime: lifetime, claims: claims),
+            audience,
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
+        ) { claims in
+            try await remoteSigningService.sign(claims)
+        }
+    }
+
+    private init(
+        _ content: AssertionContent,
+        _ audience: String,
+        _ access: RequestedAccess,
+        sign: @escaping @Sendable (JSONObject) async throws -> String
+    ) {
+        self.init(
+            name: "\(content.issuer) for \(content.subject)",
+            access,
+            assertion: { Secret(try await sign(try content.claims(audience: audience, at: $0))) }
+        )
+    }
+
+    private init(
+        name: String,
+        _ access: RequestedAccess,
+        assertion: @escaping @Sendable (Date) async throws -> Secret,
+        renewal: (@Sendable (Date) async throws -> Secret?)? = nil
+    ) {
+        identifier = access.fullIdentifier("jwt-bearer", name)
+        self.access = access
+        self.assertion = assertion
+        self.renewal = renewal ?? { try await assertion($0) }
+    }
+
+    /// Returns `grant_type`, `assertion` and the requested access.
+    ///
+    /// - Throws: The errors of the assertion closure or the signing service; ``OAuth2Error`` with
+    ///   the code `malformedRequest` for an invalid scope or resource.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        let access = try access.fields()
+        return Self.form(with: try await assertion(date), access)
+    }
+
+    /// Returns the fields with a new assertion, because a wrong clock may have spoiled the first;
+    /// `nil` if a source of assertions has no other one.
+    public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        let access = try access.fields()
+        return try await renewal(date).map { Self.form(with: $0, access) }
+    }
+
+    func requesting(_ access: RequestedAccess) -> Self {
+        Self(name: "\(identifier)\nwider", access, assertion: assertion, renewal: renewal)
+    }
+
+    private static func form(
+        with assertion: Secret,
+        _ access: [(name: String, value: String)]
+    ) -> [(name: String, value: String)] {
+        [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion.expose { $0 })] + access
+    }
+}
 
 /// A grant with a signed SAML 2.0 assertion
 /// ([RFC 7522 §2.1](https://www.rfc-editor.org/rfc/rfc7522#section-2.1)).

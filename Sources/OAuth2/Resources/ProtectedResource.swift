@@ -1,5 +1,5 @@
 public import Foundation
-import Networking
+public import Networking
 internal import OpenSSLCrypto
 public import TokenGeneration
 
@@ -143,5 +143,179 @@ public struct ProtectedResource: Sendable, Hashable {
     static func endOfOrigin(_ identifier: String) -> String.Index {
         let authority = identifier.firstRange(of: "://")?.upperBound ?? identifier.startIndex
         return identifier[authority...].firstIndex { $0 == "/" || $0 == "?" } ?? identifier.endIndex
+    }
+}
+
+extension ProtectedResource {
+    /// A document that may have the metadata, and the resources that it may describe.
+    private typealias Location = (url: URL, identifiers: [String])
+
+    /// Loads the metadata of a resource whose identifier is known
+    /// ([RFC 9728 §3](https://www.rfc-editor.org/rfc/rfc9728#section-3)).
+    ///
+    /// - Parameters:
+    ///   - identifier: The resource identifier, exactly as the resource writes it.
+    ///   - client: The network client. For resources that users name, limit its transport to
+    ///     public addresses: `CurlTransport.Configuration.reachesOnlyPublicAddresses`.
+    ///   - timing: The timeout and the number of attempts. The default is 10 seconds and two
+    ///     attempts.
+    /// - Returns: The resource.
+    /// - Throws: ``OAuth2Error``: `protocolViolation` if the identifier is invalid or the document
+    ///   isn't the resource's metadata, `endpointMissing` if the document is missing,
+    ///   `insecureTransport`, `serverTransient` or `serverUnreachable`.
+    public static func discover(
+        _ identifier: String,
+        client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
+    ) async throws -> ProtectedResource {
+        try await load([(try metadataURL(of: identifier), [identifier])], client, timing)
+    }
+
+    /// Loads the metadata of a resource that rejected a request
+    /// ([RFC 9728 §5](https://www.rfc-editor.org/rfc/rfc9728#section-5)).
+    ///
+    /// The document is at the URL in the challenge (`resource_metadata`), or else at the well-known
+    /// URL of the request's path, or else of its origin. It must describe the URL of the request,
+    /// or in the last case the origin. A resource with more URLs has one identifier for all of
+    /// them, which isn't the request's URL: use ``discover(_:client:timing:)`` with the identifier.
+    ///
+    /// - Parameters:
+    ///   - rejection: The resource's 401 or 403 response.
+    ///   - client: The network client. For resources that users name, limit its transport to
+    ///     public addresses: `CurlTransport.Configuration.reachesOnlyPublicAddresses`.
+    ///   - timing: The timeout and the number of attempts. The default is 10 seconds and two
+    ///     attempts.
+    /// - Returns: The resource, with the scopes that it demands.
+    /// - Throws: ``OAuth2Error`` as ``discover(_:client:timing:)`` does, also with the code
+    ///   `protocolViolation` if the challenge names a document at another origin.
+    public static func discover(
+        after rejection: ServerError,
+        client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
+    ) async throws -> ProtectedResource {
+        guard let url = rejection.httpResponse?.url, let origin = HTTPOrigin(url) else {
+            throw OAuth2Error(.malformedRequest, "the error has no response; pass the error that the client threw")
+        }
+        let fields = rejection.headers.values(for: "WWW-Authenticate").joined(separator: ", ")
+        let challenges = AuthenticationChallenge.parse(fields)
+            .filter { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
+        let identifier = String(url.absoluteString.prefix { $0 != "#" })
+        var locations: [Location]
+        if let text = challenges.compactMap({ $0.parameters["resource_metadata"] }).first {
+            guard let document = URL(string: text), HTTPOrigin(document) == origin, document.user == nil else {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the challenge names metadata at another origin, which isn't followed; ask the resource's operator"
+                )
+            }
+            _ = try document.confidentialOrigin("the metadata of a resource")
+            locations = [(document, equivalents(of: identifier))]
+        } else {
+            let path = String(identifier.prefix { $0 != "?" })
+            locations = [(try metadataURL(of: path), equivalents(of: path))]
+            let root = Self.root(of: path)
+            if !locations[0].identifiers.contains(root) {
+                locations.append((try metadataURL(of: root), equivalents(of: root)))
+            }
+        }
+        var resource = try await load(locations, client, timing)
+        resource.demandedScopes = challenges.compactMap { $0.parameters["scope"] }.first?.spaceSeparated ?? []
+        return resource
+    }
+
+    /// Loads the metadata of the first authorization server that the resource names and the
+    /// application trusts ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
+    ///
+    /// The closure decides who gets the client's credentials. Compare whole identifiers with `==`.
+    ///
+    /// - Parameters:
+    ///   - client: The network client.
+    ///   - timing: The timeout and the number of attempts. The default is 10 seconds and two
+    ///     attempts.
+    ///   - isTrusted: A closure that decides whether to use an issuer. Clients that any user can
+    ///     connect to any resource return `true`, and keep each issuer's credentials apart.
+    /// - Returns: The server.
+    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch` if no named issuer is trusted, or
+    ///   the server's `protected_resources` don't contain the resource
+    ///   ([RFC 9728 §4](https://www.rfc-editor.org/rfc/rfc9728#section-4)); `endpointMissing` if
+    ///   the resource names none; otherwise as ``AuthorizationServerDiscovery/server()``.
+    public func authorizationServer(
+        client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2),
+        isTrusted: (String) -> Bool
+    ) async throws -> AuthorizationServer {
+        guard !authorizationServers.isEmpty else {
+            throw OAuth2Error(.endpointMissing, "the resource names no authorization server; configure its issuer")
+        }
+        guard let issuer = authorizationServers.first(where: isTrusted) else {
+            throw OAuth2Error(.issuerMismatch, "the resource names no authorization server that the application trusts")
+        }
+        guard let url = URL(string: issuer) else {
+            throw OAuth2Error(.invalidIssuer, "the resource names an issuer that isn't a URL")
+        }
+        try url.checkIsEndpoint(ofIssuer: identifier, "authorization_servers")
+        var options = AuthorizationServerDiscovery.Options()
+        options.documents = [.oauth2, .openIDBeforePath, .openID]
+        options.timing = timing
+        let server = try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
+        if let resources = server.values(of: "protected_resources"), !resources.contains(where: identifier.isExactly) {
+            throw OAuth2Error(.issuerMismatch, "the authorization server doesn't list the resource that names it")
+        }
+        return server
+    }
+
+    // MARK: Documents
+
+    /// Loads the first document that exists.
+    private static func load(
+        _ locations: [Location],
+        _ client: NetworkClient,
+        _ timing: OAuth2Timing
+    ) async throws -> ProtectedResource {
+        var failure = OAuth2Error(.endpointMissing, "the resource publishes no metadata")
+        for location in locations {
+            do { return try await read(location, client, timing) } catch let error as OAuth2Error {
+                // Many resources answer 401 at each path that they don't have.
+                guard error.isMissingDocument || error.status == 401 else { throw error }
+                failure = OAuth2Error(
+                    .endpointMissing,
+                    "the resource publishes no metadata; configure its authorization server",
+                    status: error.status,
+                    cause: error
+                )
+            }
+        }
+        throw failure
+    }
+
+    private static func read(
+        _ location: Location,
+        _ client: NetworkClient,
+        _ timing: OAuth2Timing
+    ) async throws -> ProtectedResource {
+        let exchange = EndpointExchange(
+            place: "the resource's metadata URL",
+            url: location.url,
+            client: client,
+            timing: timing,
+            hints: DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal(client.options.observers))
+        )
+        return try await exchange.document { metadata, _ in
+            let named = metadata["resource"]?.string ?? ""
+            let identifier = location.identifiers.first { $0.isExactly(named) } ?? location.identifiers[0]
+            return try ProtectedResource(metadata: metadata, identifier: identifier)
+        }
+    }
+
+    /// Returns the identifiers whose metadata is at the same well-known URL: for an origin, with
+    /// and without a slash.
+    private static func equivalents(of identifier: String) -> [String] {
+        let root = root(of: identifier)
+        return identifier == root || identifier == root + "/" ? [root, root + "/"] : [identifier]
+    }
+
+    /// Returns the origin of an identifier without a slash.
+    private static func root(of identifier: String) -> String {
+        String(identifier[..<endOfOrigin(identifier)])
     }
 }

@@ -1,3 +1,6 @@
+public import Networking
+import Synchronization
+
 /// An event in the life of a token, for logs and metrics, without the token itself.
 ///
 /// A `ClientObserver` of the authenticator's clients receives it.
@@ -66,4 +69,161 @@ public struct OAuth2Counters: Sendable, Hashable {
     public var rotations = 0
     /// The number of tokens that the store couldn't save.
     public var storeFailures = 0
+}
+
+extension OAuth2Event: ObservedEvent {
+    /// `oauth2.token.` and the name of the case in snake case, such as
+    /// `oauth2.token.refresh_failed`.
+    public var name: String { "oauth2.token.\(shortName)" }
+
+    private var shortName: String {
+        switch self {
+        case .requested: "requested"
+        case .awaited: "awaited"
+        case .retried: "retried"
+        case .refused: "refused"
+        case .refreshStarted: "refresh_started"
+        case .refreshed: "refreshed"
+        case .refreshFailed: "refresh_failed"
+        case .rotated: "rotated"
+        case .refreshInDoubt: "refresh_in_doubt"
+        case .backoff: "backoff"
+        case .dead: "dead"
+        case .nonceUpdated: "nonce_updated"
+        case .skewChanged: "skew_changed"
+        case .storeFailed: "store_failed"
+        case .demanded: "demanded"
+        case .withheld: "withheld"
+        case .signedOut: "signed_out"
+        case .signedIn: "signed_in"
+        }
+    }
+
+    /// The labels of the event, if it has any.
+    ///
+    /// - `error.type`: the name of an ``OAuth2Error/Code``;
+    /// - `http.response.status_code`: the status of a failed token request;
+    /// - `oauth2.token.source`: `server` or `store`, for new tokens;
+    /// - `oauth2.token.in_background`: `true` or `false`, for the start of a refresh;
+    /// - `oauth2.token.lost_rotation`: `true` or `false`, for the end of a grant;
+    /// - `server.address` and `server.port`: the server of a nonce or clock, or one that got no
+    ///   token.
+    public var labels: [String: String] {
+        switch self {
+        case .refreshStarted(_, let isInBackground): ["oauth2.token.in_background": "\(isInBackground)"]
+        case .refreshed(_, _, let isFound): ["oauth2.token.source": isFound ? "store" : "server"]
+        case .refreshFailed(let code, let status): Self.labels(code, status: status)
+        case .backoff(_, let code), .demanded(let code, _): Self.labels(code)
+        case .dead(let code, let isLost):
+            Self.labels(code).merging(["oauth2.token.lost_rotation": "\(isLost)"]) { $1 }
+        case .nonceUpdated(let origin), .skewChanged(let origin, _), .withheld(let origin): Self.labels(origin: origin)
+        case .requested, .awaited, .retried, .refused, .rotated, .refreshInDoubt, .storeFailed, .signedOut, .signedIn:
+            [:]
+        }
+    }
+
+    /// The seconds of a lifetime, a backoff or a clock's difference, and the generation of a token.
+    public var details: [String: String] {
+        switch self {
+        case .refreshStarted(let generation, _): ["oauth2.token.generation": "\(generation)"]
+        case .refreshed(let generation, let lifetime, _):
+            [
+                "oauth2.token.generation": "\(generation)",
+                "oauth2.token.lifetime": lifetime.map(Self.seconds) ?? "unknown",
+            ]
+        case .backoff(let time, _): ["oauth2.token.backoff": Self.seconds(time)]
+        case .skewChanged(_, let skew): ["oauth2.token.skew": Self.seconds(skew)]
+        default: [:]
+        }
+    }
+
+    /// `error` for the end of a grant and for a failed store, `warning` for other failures.
+    public var severity: EventSeverity {
+        switch self {
+        case .dead, .storeFailed: .error
+        case .refreshFailed, .refreshInDoubt, .backoff, .refused, .withheld: .warning
+        case .refreshed, .rotated, .demanded, .skewChanged, .signedOut, .signedIn, .retried: .info
+        case .requested, .awaited, .refreshStarted, .nonceUpdated: .debug
+        }
+    }
+
+    private static func labels(_ code: OAuth2Error.Code) -> [String: String] {
+        ["error.type": "\(code)"]
+    }
+
+    /// Returns the labels of a failed request.
+    static func labels(_ code: OAuth2Error.Code, status: Int?) -> [String: String] {
+        let status = status.flatMap { (100...599).contains($0) ? String($0) : nil }
+        return ["error.type": "\(code)", "http.response.status_code": status ?? noLabel]
+    }
+
+    /// Returns the labels of an origin of the form `host:port`.
+    private static func labels(origin: String) -> [String: String] {
+        guard let colon = origin.lastIndex(of: ":") else { return ["server.address": origin, "server.port": noLabel] }
+        let host = origin[..<colon]
+        let plain = host.first == "[" ? host.dropFirst().dropLast() : host
+        return ["server.address": String(plain), "server.port": String(origin[origin.index(after: colon)...])]
+    }
+
+    private static func seconds(_ duration: Duration) -> String { String(duration / .seconds(1)) }
+}
+
+/// The counters and observers of an authenticator.
+final class TokenJournal: Sendable {
+    private struct State {
+        var counters = OAuth2Counters()
+        var observers: [any ClientObserver]
+    }
+
+    private let state: Mutex<State>
+
+    /// Creates a journal for the observers of the client that sends the token requests.
+    init(_ observers: [any ClientObserver] = []) {
+        state = Mutex(State(observers: observers))
+    }
+
+    var counters: OAuth2Counters { state.withLock { $0.counters } }
+
+    var observers: [any ClientObserver] { state.withLock { $0.observers } }
+
+    /// Adds observers that aren't there yet.
+    func add(_ observers: [any ClientObserver]) {
+        state.withLock { $0.observers = $0.observers.merging(observers) }
+    }
+
+    func add(_ event: OAuth2Event) {
+        let observers = state.withLock { state in
+            state.counters.count(event)
+            return state.observers
+        }
+        observers.observe(event)
+    }
+
+    func failed(_ error: OAuth2Error, backoff: Duration?, isDead: Bool) {
+        add(.refreshFailed(error.code, status: error.status))
+        if isDead {
+            add(.dead(error.code, isPossiblyLostRotation: error.isPossiblyLostRotation))
+        } else if let backoff {
+            add(.backoff(backoff, error.code))
+        }
+    }
+}
+
+extension OAuth2Counters {
+    fileprivate mutating func count(_ event: OAuth2Event) {
+        switch event {
+        case .requested: tokenRequests += 1
+        case .awaited: waits += 1
+        case .retried: retries += 1
+        case .refused: refusals += 1
+        case .refreshed(_, _, isFound: true): found += 1
+        case .refreshed(_, _, isFound: false): refreshes += 1
+        case .refreshFailed: failures += 1
+        case .rotated: rotations += 1
+        case .storeFailed: storeFailures += 1
+        case .refreshStarted, .refreshInDoubt, .backoff, .dead, .nonceUpdated, .skewChanged, .demanded, .withheld,
+            .signedOut, .signedIn:
+            break
+        }
+    }
 }

@@ -1,3 +1,7 @@
+import Foundation
+public import Networking
+import Synchronization
+
 /// A source of tokens.
 ///
 /// Sources can wrap each other. A ``CachedTokenSource`` caches the token of a ``GrantTokenSource``,
@@ -98,4 +102,203 @@ public struct TokenRequirements: Sendable {
     /// - Parameter token: The token.
     /// - Returns: `true` if the caller needs another token.
     public func isUnwanted(_ token: Secret) -> Bool { unwanted(token) }
+}
+
+/// A token source with a single token.
+public struct StaticTokenSource: TokenSource {
+    private let token: AccessToken
+
+    /// Creates a source.
+    ///
+    /// - Parameter token: The token.
+    public init(_ token: AccessToken) {
+        self.token = token
+    }
+
+    /// Always `false`.
+    public var canReplaceTokens: Bool { false }
+
+    /// Returns the token.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `reauthenticationRequired` if the requirements rule
+    ///   it out.
+    public func token(for requirements: TokenRequirements) throws -> AccessToken {
+        guard !requirements.isUnwanted(token.value) else {
+            throw OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
+        }
+        return token
+    }
+}
+
+/// A token source that calls a closure.
+public struct ClosureTokenSource: TokenSource {
+    private let body: @Sendable (TokenRequirements) async throws -> AccessToken
+
+    /// Creates a source.
+    ///
+    /// - Parameter body: A closure that gets a token, such as from a program or a metadata service.
+    public init(_ body: @escaping @Sendable (TokenRequirements) async throws -> AccessToken) {
+        self.body = body
+    }
+
+    /// Returns the closure's result.
+    ///
+    /// - Throws: Any error of the closure. In a ``CachedTokenSource``, an error other than
+    ///   ``OAuth2Error`` becomes the cause of one with the code `grantFailed`.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        try await body(requirements)
+    }
+}
+
+/// A token source that tries several sources in order.
+public struct FallbackTokenSource: TokenSource {
+    private let sources: [any TokenSource]
+
+    /// Creates a source.
+    ///
+    /// - Parameter sources: The sources, in the order to try them.
+    public init(_ sources: any TokenSource...) {
+        self.sources = sources
+    }
+
+    /// A Boolean value that indicates whether any of the sources can replace a rejected token.
+    public var canReplaceTokens: Bool { sources.contains { $0.canReplaceTokens } }
+
+    /// Returns the token of the first source that has one.
+    ///
+    /// - Throws: The error of the last source.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        var failure: any Error = OAuth2Error(.grantFailed, "the fallback has no sources")
+        for source in sources {
+            do {
+                let token = try await source.token(for: requirements)
+                if !requirements.isUnwanted(token.value) { return token }
+                failure = OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
+            } catch {
+                if Task.isCancelled { throw CancellationError() }
+                failure = error
+            }
+        }
+        throw failure
+    }
+}
+
+/// A token source that limits the rate of requests to another source.
+public final class LimitedTokenSource: WrappingTokenSource {
+    let source: any TokenSource
+    private let limit: Int
+    private let window: Duration
+    private let timeSource: TimeSource
+    private let requests = Mutex<[ContinuousClock.Instant]>([])
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - source: The source of tokens.
+    ///   - limit: The maximum number of requests in a window. The default is 5.
+    ///   - window: The length of the sliding window. The default is 30 seconds.
+    ///   - timeSource: The source of time.
+    public init(
+        _ source: any TokenSource,
+        limit: Int = 5,
+        per window: Duration = .seconds(30),
+        timeSource: TimeSource = .system
+    ) {
+        self.source = source
+        self.limit = limit
+        self.window = window
+        self.timeSource = timeSource
+    }
+
+    /// Returns the wrapped source's token.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `excessiveRefresh` if the limit is exceeded, with
+    ///   the time to wait in ``OAuth2Error/retryAfter``; any error of the wrapped source.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        let now = timeSource.now()
+        let wait = requests.withLock { requests -> Duration? in
+            requests.removeAll { now - $0 >= window }
+            guard requests.count >= limit else {
+                requests.append(now)
+                return nil
+            }
+            return requests.first.map { $0 + window - now } ?? window
+        }
+        if let wait {
+            var error = OAuth2Error(
+                .excessiveRefresh,
+                "the limit of \(limit) token requests in \(window) is exceeded"
+            )
+            error.retryAfter = wait
+            throw error
+        }
+        return try await source.token(for: requirements)
+    }
+}
+
+/// A token source that keeps the tokens of another source in a store, for other processes and for
+/// this one after a restart.
+///
+/// A ``GrantTokenSource`` has a store already; use this type for other sources. Tokens that are
+/// bound to a key are passed on without being stored, because the store doesn't have the key.
+public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
+    let source: any TokenSource
+    private let store: WatchedTokenStore
+    private let key: String
+    private let timeout: Duration
+    private let timeSource: TimeSource
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - source: The source of tokens that aren't in the store.
+    ///   - store: The storage for tokens.
+    ///   - key: The key of the tokens in the store.
+    ///   - timeout: The maximum time to wait for the lock. The default is 30 seconds.
+    ///   - timeSource: The source of time.
+    public init(
+        _ source: any TokenSource,
+        store: any TokenStore,
+        key: String,
+        timeout: Duration = .seconds(30),
+        timeSource: TimeSource = .system
+    ) {
+        self.source = source
+        self.store = WatchedTokenStore(store)
+        self.key = key
+        self.timeout = timeout
+        self.timeSource = timeSource
+    }
+
+    /// Returns the stored token if it's valid and meets the requirements; otherwise gets one from
+    /// the wrapped source, and stores it if possible.
+    ///
+    /// - Throws: Any error of the wrapped source, or of the store's lock.
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        do { return try await tokenInSection(for: requirements) } catch let failure as WatchedTokenStore.AccessFailure {
+            throw failure.cause
+        }
+    }
+
+    var isWaitingForStore: Bool { store.isWaitedFor }
+
+    private func tokenInSection(for requirements: TokenRequirements) async throws -> AccessToken {
+        try await store.withExclusiveAccess(to: key, timeout: timeout) {
+            let stored = try? await self.store.load(self.key)
+            if let record = stored?.record, !requirements.isUnwanted(record.accessToken),
+                let token = AccessToken(record, at: self.timeSource)
+            {
+                return token
+            }
+            let token = try await self.source.token(for: requirements)
+            guard token.proofGenerator == nil else { return token }
+            let record = TokenRecord(token, at: self.timeSource)
+            let hasExpired = token.hasExpired(at: self.timeSource.now())
+            _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
+            guard hasExpired || !token.hasExpired(at: self.timeSource.now()) else {
+                return try await self.source.token(for: requirements)
+            }
+            return token
+        }
+    }
 }

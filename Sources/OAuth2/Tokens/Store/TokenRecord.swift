@@ -1,5 +1,7 @@
 public import Foundation
+import Networking
 internal import OpenSSLCrypto
+import TokenGeneration
 
 /// The tokens of one grant.
 public struct TokenRecord: Sendable, ComparedByParts {
@@ -103,5 +105,170 @@ extension TokenRecord {
     func timeLeft(at date: Date) -> TimeInterval? {
         if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
         return expiration?.timeIntervalSince(date)
+    }
+}
+
+/// A refresh that a host has announced in a record before it sends the refresh token.
+///
+/// The announcement has durations instead of times, because hosts' clocks differ. Other hosts
+/// measure ``validFor`` on their own clocks, from when they first see the attempt.
+public struct RefreshAttempt: Sendable, ComparedByParts {
+    /// The number of identifiers that ``earlier`` keeps.
+    static let earlierLimit = 8
+
+    /// The attempt's random identifier.
+    public let id: String
+    /// The host and process that made the attempt, for logs and operators.
+    public var host: String?
+    /// The time of the attempt by the wall clock of its host.
+    ///
+    /// Processes of one machine use it to recognize an old attempt; hosts don't rely on it.
+    public var date: Date?
+    /// The time for which no other host sends the token.
+    public var validFor: Duration
+    /// The number of attempts with the same refresh token, including this one.
+    public var tries: Int
+    /// The identifiers of earlier attempts with the same refresh token, which may have used it.
+    public var earlier: [String]
+
+    /// Creates an attempt.
+    ///
+    /// - Parameters:
+    ///   - id: The random identifier.
+    ///   - host: The host and process that made the attempt. The default is `nil`.
+    ///   - date: The time of the attempt. The default is `nil`.
+    ///   - validFor: The time for which no other host sends the token. The default is 20 seconds.
+    ///   - tries: The number of attempts with the same token. The default is 1.
+    ///   - earlier: The identifiers of earlier attempts. The default is an empty list.
+    public init(
+        id: String,
+        host: String? = nil,
+        date: Date? = nil,
+        validFor: Duration = .seconds(20),
+        tries: Int = 1,
+        earlier: [String] = []
+    ) {
+        self.id = id
+        self.host = host
+        self.date = date
+        self.validFor = validFor
+        self.tries = tries
+        self.earlier = earlier
+    }
+
+    var parts: [AnyHashable?] {
+        ([id, host] + earlier).map { $0.map(ByteComparedString.init) } + [date, validFor, tries]
+    }
+}
+
+/// The reason why a grant has ended.
+public struct GrantEnd: Sendable, Hashable, CustomStringConvertible {
+    private enum Wrapped: String { case revoked, lost, signedOut }
+    private let wrapped: Wrapped
+
+    private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
+
+    /// The server rejected the refresh token, and its response to an earlier use wasn't lost.
+    public static var revoked: Self { Self(.revoked) }
+    /// The server rejected the refresh token after the response to an earlier use was lost.
+    public static var lost: Self { Self(.lost) }
+    /// The user signed out.
+    public static var signedOut: Self { Self(.signedOut) }
+
+    /// The name in stored records.
+    public var description: String { wrapped.rawValue }
+
+    /// Returns the end with a name in a stored record; `nil` if the name is unknown.
+    init?(named name: String) {
+        guard let wrapped = Wrapped(rawValue: name) else { return nil }
+        self.wrapped = wrapped
+    }
+}
+
+/// A pause before the next refresh, which the server asked one host for and all hosts keep.
+public struct RefreshPause: Sendable, Hashable {
+    /// The length of the pause, measured from when a host first sees it.
+    public let duration: Duration
+    /// The end of the pause by the wall clock of the host that wrote it.
+    ///
+    /// A host whose clock has passed it doesn't wait; a wrong clock can only shorten the pause.
+    public let end: Date
+
+    /// Creates a pause.
+    ///
+    /// - Parameters:
+    ///   - duration: The length of the pause.
+    ///   - end: The end of the pause by the wall clock.
+    public init(duration: Duration, end: Date) {
+        self.duration = duration
+        self.end = end
+    }
+}
+
+extension TokenRecord {
+    /// The placeholder for an access token that hasn't been issued yet.
+    static let noToken = Secret("")
+
+    /// Creates the record of a token and the values issued along with it.
+    init(_ token: AccessToken, refreshToken: Secret? = nil, boundKey: BoundKey? = nil, at timeSource: TimeSource) {
+        let left = token.expiry.map { $0 - timeSource.now() }
+        self.init(
+            accessToken: token.value,
+            tokenType: token.type,
+            scope: token.scope,
+            expiration: left.map { timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+            refreshToken: refreshToken,
+            obtained: timeSource.date()
+        )
+        bind(to: boundKey)
+    }
+
+    /// Creates a record with a refresh token and no access token yet.
+    init(awaiting refreshToken: Secret?) {
+        self.init(
+            accessToken: Self.noToken,
+            expiration: Date(timeIntervalSince1970: 0),
+            refreshToken: refreshToken
+        )
+    }
+
+    /// Creates the record that replaces the tokens when the grant has ended.
+    init(_ end: GrantEnd, replacing earlier: TokenRecord? = nil) {
+        self.init(awaiting: nil)
+        self.end = end
+        epoch = earlier?.epoch
+        generation = earlier?.generation ?? 0
+    }
+
+    mutating func bind(to key: BoundKey?) {
+        proofKey = key?.pem
+        proofKeyThumbprint = key?.generator.thumbprint
+    }
+}
+
+extension AccessToken {
+    /// Creates a token from a record; `nil` if it expires within a second or its key isn't
+    /// available.
+    init?(_ record: TokenRecord, boundKey: BoundKey? = nil, acceptsBearer: Bool = true, at timeSource: TimeSource) {
+        let now = timeSource.now()
+        let left = record.timeLeft(at: timeSource.date())
+        if let left, !(left > 1) { return nil }
+        guard record.accessToken != TokenRecord.noToken else { return nil }
+        let isBound = record.tokenType.equalsIgnoringASCIICase("DPoP")
+        let isUsable =
+            isBound
+            ? boundKey.map { record.proofKeyThumbprint == $0.generator.thumbprint } ?? false
+            : record.tokenType.equalsIgnoringASCIICase(Self.bearer) && acceptsBearer
+                || record.tokenType.equalsIgnoringASCIICase(Self.notApplicable)
+        guard isUsable else { return nil }
+        self.init(
+            value: record.accessToken,
+            type: record.tokenType,
+            scope: record.scope,
+            expiry: left.map { now + Duration(clampingSeconds: $0) },
+            requested: now,
+            proofGenerator: isBound ? boundKey?.generator : nil,
+            isFound: true
+        )
     }
 }

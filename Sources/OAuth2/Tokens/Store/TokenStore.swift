@@ -1,4 +1,6 @@
 public import Networking
+internal import OpenSSLCrypto
+import Synchronization
 
 /// Storage for tokens, optionally shared between processes.
 ///
@@ -156,5 +158,194 @@ extension TokenStore {
                 continue
             }
         }
+    }
+}
+
+/// A record and the version that a writer must name to replace it.
+public struct VersionedTokenRecord: Sendable, Hashable {
+    /// The record.
+    public let record: TokenRecord
+    /// The version, which differs from that of every other record with the same key.
+    public let version: TokenRecordVersion
+
+    /// Creates a versioned record.
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - version: The record's version.
+    public init(record: TokenRecord, version: TokenRecordVersion) {
+        self.record = record
+        self.version = version
+    }
+}
+
+/// The version of a stored record: a text that only the store understands, such as an entity tag or
+/// a revision number.
+public struct TokenRecordVersion: Sendable, Hashable, CustomStringConvertible {
+    private let compared: ByteComparedString
+
+    /// Creates a version.
+    ///
+    /// - Parameter text: The store's text, which is compared byte by byte.
+    public init(_ text: String) {
+        compared = ByteComparedString(text)
+    }
+
+    /// The store's text.
+    public var description: String { compared.text }
+}
+
+/// A token store in memory, which several authenticators can share.
+public final class InMemoryTokenStore: TokenStore {
+    private let records = Mutex<(byKey: [String: VersionedTokenRecord], lastVersion: Int)>(([:], 0))
+    private let sections: ExclusiveSections
+
+    /// Always `false`.
+    public var outlivesProcess: Bool { false }
+
+    /// Creates an empty store.
+    ///
+    /// - Parameter timeSource: The source of time.
+    public init(timeSource: TimeSource = .system) {
+        sections = ExclusiveSections(timeSource: timeSource)
+    }
+
+    /// Reads a record.
+    public func load(_ key: String) -> VersionedTokenRecord? {
+        records.withLock { $0.byKey[key] }
+    }
+
+    /// Writes a record if the stored version is the expected one.
+    public func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) -> TokenRecordVersion? {
+        records.withLock { records in
+            guard records.byKey[key]?.version == expectedVersion else { return nil }
+            records.lastVersion += 1
+            let version = TokenRecordVersion(String(records.lastVersion))
+            records.byKey[key] = VersionedTokenRecord(record: record, version: version)
+            return version
+        }
+    }
+
+    /// Removes a record if the stored version is the expected one.
+    public func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool {
+        records.withLock { records in
+            guard records.byKey[key]?.version == version else { return false }
+            records.byKey[key] = nil
+            return true
+        }
+    }
+
+    /// Runs a closure while holding the exclusive lock for a key of this store.
+    ///
+    /// Tasks get the lock in the order of their calls. The closure must not request the lock of its
+    /// own key, which would deadlock.
+    public func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await sections.withAccess(to: key, timeout: timeout, body)
+    }
+
+    /// The number of tasks that wait for the lock.
+    func waiterCount(for key: String) -> Int { sections.waiterCount(for: key) }
+}
+
+/// Exclusive locks by key, which waiting tasks get in the order of their arrival.
+package final class ExclusiveSections: Sendable {
+    private typealias Waiter = (id: Int, continuation: CheckedContinuation<Void, any Error>)
+
+    private struct State {
+        /// The waiting tasks of each lock that is held.
+        var waiters: [String: [Waiter]] = [:]
+        /// The tasks that have arrived without a continuation yet, with an error if they gave up.
+        var arrivals: [Int: (any Error)?] = [:]
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+    private let timeSource: TimeSource
+
+    package init(timeSource: TimeSource) {
+        self.timeSource = timeSource
+    }
+
+    func waiterCount(for key: String) -> Int {
+        state.withLock { $0.waiters[key]?.count ?? 0 }
+    }
+
+    /// Runs a closure while it has the lock of a key.
+    ///
+    /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` after the
+    ///   timeout; `CancellationError` if the task is cancelled while it waits.
+    package func withAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await enter(key, timeout: timeout)
+        defer { leave(key) }
+        return try await body()
+    }
+
+    /// Takes the lock of a key.
+    private func enter(_ key: String, timeout: Duration) async throws {
+        let id = state.withLock { state -> Int? in
+            guard state.waiters[key] != nil else {
+                state.waiters[key] = []
+                return nil
+            }
+            state.nextID += 1
+            state.arrivals[state.nextID] = .some(nil)
+            return state.nextID
+        }
+        guard let id else { return }
+        let timer = Task {
+            do { try await timeSource.sleep(timeout) } catch { return }
+            abandon(id, key, OAuth2Error(.storeBusy, "the token store was locked by other tasks for \(timeout)"))
+        }
+        defer { timer.cancel() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let outcome: Result<Void, any Error>? = state.withLock { state in
+                    if let error = state.arrivals.removeValue(forKey: id) ?? nil { return .failure(error) }
+                    guard state.waiters[key] != nil else {
+                        state.waiters[key] = []
+                        return .success(())
+                    }
+                    state.waiters[key]?.append((id, continuation))
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            abandon(id, key, CancellationError())
+        }
+    }
+
+    /// Releases the lock of a key.
+    private func leave(_ key: String) {
+        let next = state.withLock { state -> Waiter? in
+            guard let next = state.waiters[key]?.first else {
+                state.waiters[key] = nil
+                return nil
+            }
+            state.waiters[key]?.removeFirst()
+            return next
+        }
+        next?.continuation.resume()
+    }
+
+    private func abandon(_ id: Int, _ key: String, _ error: any Error) {
+        let waiter = state.withLock { state -> Waiter? in
+            if state.arrivals[id] != nil { state.arrivals[id] = .some(error) }
+            guard let index = state.waiters[key]?.firstIndex(where: { $0.id == id }) else { return nil }
+            return state.waiters[key]?.remove(at: index)
+        }
+        waiter?.continuation.resume(throwing: error)
     }
 }

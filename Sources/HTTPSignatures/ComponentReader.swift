@@ -1,0 +1,333 @@
+import Foundation
+import Networking
+
+/// A reader of component values
+/// ([RFC 9421 §2](https://www.rfc-editor.org/rfc/rfc9421#section-2)).
+struct ComponentReader {
+    let message: HTTPMessage
+    let fieldTypes: [String: StructuredFieldType]
+    /// The URL of the only request that is read: the message or, for a response, its request.
+    private(set) var uri: TargetURI?
+
+    /// Returns the value of a validated identifier.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent`, `missingComponent` or
+    ///   `malformedComponent`.
+    mutating func value(of component: ComponentIdentifier) throws(HTTPSignatureError) -> String {
+        let source = try source(of: component)
+        let value = try component.isDerived ? derived(component, of: source) : field(component, in: source)
+        // What the value is made of is already checked. This is the last line of defense against a
+        // value that adds a line.
+        guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F || $0 == 0x09 }) else {
+            throw malformed(component, "has a character that a signature base can't contain")
+        }
+        return value
+    }
+
+    /// Returns the message that an identifier is about.
+    private func source(of component: ComponentIdentifier) throws(HTTPSignatureError) -> HTTPMessage {
+        guard component.has("req") else { return message }
+        guard !message.isRequest else { throw component.invalid("has “req”, which is only for responses") }
+        guard let request = message.request else {
+            throw HTTPSignatureError(
+                .missingComponent,
+                "the component \(component.shown) is about the request, which isn't known"
+            )
+        }
+        return request
+    }
+
+    // MARK: Fields
+
+    private func field(
+        _ component: ComponentIdentifier,
+        in source: HTTPMessage
+    ) throws(HTTPSignatureError) -> String {
+        let fields = component.has("tr") ? source.trailers : source.headers
+        var lines = fields.values(for: component.name)
+        for index in lines.indices {
+            guard let line = Self.canonicalLine(lines[index]) else {
+                throw malformed(component, "has a line break or another control character")
+            }
+            lines[index] = line
+        }
+        guard !lines.isEmpty else {
+            throw HTTPSignatureError(.missingComponent, "the message has no field for the component \(component.shown)")
+        }
+        if component.has("bs") {
+            guard !source.hasCombinedFields else {
+                throw component.invalid("has “bs”, but the lines of the field aren't known")
+            }
+            return lines.map { ":\(Data($0.utf8).base64EncodedString()):" }.joined(separator: ", ")
+        }
+        guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }) else {
+            throw malformed(component, "isn't ASCII; cover it with “bs”")
+        }
+        if let key = component.text(of: "key") { return try member(key, of: component, lines) }
+        guard component.has("sf") else { return lines.count == 1 ? lines[0] : lines.joined(separator: ", ") }
+        guard let type = type(of: component.name) else {
+            throw component.invalid("has “sf”, but the type of the structured field isn't known")
+        }
+        do { return try type.canonical(lines) } catch {
+            throw malformed(component, "isn't a structured field of its type", cause: error)
+        }
+    }
+
+    private func member(
+        _ key: String,
+        of component: ComponentIdentifier,
+        _ lines: [String]
+    ) throws(HTTPSignatureError) -> String {
+        guard type(of: component.name) == .dictionary else {
+            throw component.invalid("has “key”, but the field isn't known to be a dictionary")
+        }
+        let member: StructuredField.Member?
+        do throws(NetworkError) {
+            member = try StructuredField.Dictionary(parsing: lines)[key]
+        } catch {
+            throw malformed(component, "isn't a dictionary", cause: error)
+        }
+        do {
+            switch member {
+            case .item(let item)?: return try item.serialized()
+            case .innerList(let list)?: return try list.serialized()
+            case nil: break
+            }
+        } catch {
+            throw malformed(component, "can't be serialized", cause: error)
+        }
+        throw HTTPSignatureError(.missingComponent, "the dictionary has no member for the component \(component.shown)")
+    }
+
+    private func type(of name: String) -> StructuredFieldType? { fieldTypes[name] ?? StructuredFieldType.known[name] }
+
+    /// Returns the value of a field line without surrounding whitespace and obsolete line folding
+    /// ([§2.1](https://www.rfc-editor.org/rfc/rfc9421#section-2.1)); `nil` if it has a control
+    /// character other than a tab.
+    static func canonicalLine(_ value: String) -> String? {
+        if value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
+            let trimmed = value[...].trimmingHTTPWhitespace
+            return trimmed.utf8.count == value.utf8.count ? value : String(trimmed)
+        }
+        var rest = value.utf8[...]
+        var line: [UInt8] = []
+        while let byte = rest.popFirst() {
+            // RFC 9112 §5.2: obs-fold = OWS CRLF RWS.
+            if byte == 0x0D {
+                guard rest.popFirst() == 0x0A, let next = rest.first, isWhitespace(next) else { return nil }
+                while let last = line.last, isWhitespace(last) { line.removeLast() }
+                rest = rest.drop(while: isWhitespace)
+                line.append(0x20)
+            } else {
+                guard byte >= 0x20 && byte != 0x7F || byte == 0x09 else { return nil }
+                line.append(byte)
+            }
+        }
+        return String(String(decoding: line, as: UTF8.self)[...].trimmingHTTPWhitespace)
+    }
+
+    private static func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    // MARK: Derived components
+
+    private mutating func derived(
+        _ component: ComponentIdentifier,
+        of source: HTTPMessage
+    ) throws(HTTPSignatureError) -> String {
+        switch source.start {
+        case .response(let status, _):
+            guard component.name == "@status" else { throw component.invalid("needs “req” in a response") }
+            guard (100...999).contains(status) else {
+                throw HTTPSignatureError(.malformedComponent, "the status isn't a number of three digits")
+            }
+            return String(status)
+        case .request(let method, let url, let target):
+            switch component.name {
+            case "@status": throw component.invalid("isn't part of a request")
+            case "@method": return method.rawValue
+            default: return try parsed(url).value(of: component, target: target)
+            }
+        }
+    }
+
+    private mutating func parsed(_ url: String) throws(HTTPSignatureError) -> TargetURI {
+        if let uri { return uri }
+        do {
+            let parsed = try TargetURI(url)
+            uri = parsed
+            return parsed
+        } catch {
+            throw HTTPSignatureError(.malformedComponent, "the URL of the request \(error.reason)")
+        }
+    }
+
+    private func malformed(
+        _ component: ComponentIdentifier,
+        _ reason: String,
+        cause: (any Error)? = nil
+    ) -> HTTPSignatureError {
+        HTTPSignatureError(.malformedComponent, "the value of the component \(component.shown) \(reason)", cause: cause)
+    }
+}
+
+extension TargetURI {
+    fileprivate func value(
+        of component: ComponentIdentifier,
+        target: String?
+    ) throws(HTTPSignatureError) -> String {
+        switch component.name {
+        case "@target-uri": return text
+        case "@authority": return authority
+        case "@scheme": return scheme
+        case "@request-target": return target ?? requestTarget
+        case "@path": return path
+        case "@query": return "?" + (query ?? "")
+        case "@query-param": return try QueryParameters.value(of: component, in: query ?? "")
+        default: throw component.invalid("isn't a known derived component")
+        }
+    }
+}
+
+/// The parameters of a query in the form of RFC 9421
+/// ([§2.2.8](https://www.rfc-editor.org/rfc/rfc9421#section-2.2.8)).
+///
+/// The query is parsed as `application/x-www-form-urlencoded`, and names and values are encoded
+/// again ([URL Standard](https://url.spec.whatwg.org/#application/x-www-form-urlencoded)).
+enum QueryParameters {
+    /// Returns the encoded value of a component that is a parameter.
+    ///
+    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent` if the parameter occurs
+    ///   more than once or its value isn't UTF-8, `missingComponent` if it doesn't occur.
+    static func value(of component: ComponentIdentifier, in query: String) throws(HTTPSignatureError) -> String {
+        let name = component.text(of: "name") ?? ""
+        var value: [UInt8]?
+        for sequence in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let end = sequence.firstIndex(of: UInt8(ascii: "=")) ?? sequence.endIndex
+            let found = encoded(FormURLEncoded.decodeLeniently(sequence[..<end]))
+            guard found.utf8.elementsEqual(name.utf8) else { continue }
+            guard value == nil else { throw component.invalid("occurs more than once in the query; cover “@query”") }
+            value = FormURLEncoded.decodeLeniently(sequence[end...].dropFirst())
+        }
+        guard let value else {
+            throw HTTPSignatureError(
+                .missingComponent,
+                "the query has no parameter for the component \(component.shown)"
+            )
+        }
+        // The standard would replace invalid bytes, so that different values look the same.
+        guard String(validating: value, as: UTF8.self) != nil else {
+            throw component.invalid("has a value that isn't UTF-8; cover “@query”")
+        }
+        return encoded(value)
+    }
+
+    /// Encodes all bytes except letters, digits and `*-._`.
+    static func encoded(_ octets: [UInt8]) -> String {
+        PercentEncoding.encode(octets: octets) { byte in
+            byte == UInt8(ascii: "*") || PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
+        }
+    }
+}
+
+/// The target URI of a request, normalized as far as its components need it
+/// ([RFC 9110 §4.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.3)).
+///
+/// The scheme and the host are in lowercase, the default port is omitted, and an empty path is `/`.
+/// Nothing is decoded, because two URLs that differ in their escapes may lead to different
+/// resources.
+struct TargetURI {
+    /// `http` or `https`.
+    let scheme: String
+    /// The host, with the port unless it's the default.
+    let authority: String
+    let path: String
+    /// The query without its question mark, or `nil`.
+    let query: String?
+
+    /// Parses an absolute `http` or `https` URL.
+    ///
+    /// - Throws: ``Malformed``.
+    init(_ url: String) throws(Malformed) {
+        guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
+            throw Malformed(reason: "has a character that must be percent-encoded or, in the host, in the IDNA form")
+        }
+        let parts = URIReference(url)
+        guard let scheme = parts.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            let authority = parts.authority
+        else { throw Malformed(reason: "isn't an absolute http or https URL") }
+        // On a server, a fragment would be a part of the target that no component covers.
+        guard parts.fragment == nil else { throw Malformed(reason: "has a fragment, which is never sent") }
+        self.scheme = scheme
+        self.authority = try Self.normalized(authority, scheme: scheme)
+        path = parts.path.isEmpty ? "/" : parts.path
+        query = parts.query
+    }
+
+    /// The URI.
+    var text: String { scheme + "://" + authority + requestTarget }
+
+    /// The path and the query, the usual request target.
+    var requestTarget: String { query.map { path + "?" + $0 } ?? path }
+
+    struct Malformed: Error {
+        let reason: String
+    }
+
+    /// Returns the path and the query of a request target in any of its forms
+    /// ([RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
+    static func pathAndQuery(of target: String) -> String {
+        if target.utf8.first == UInt8(ascii: "/") { return target }
+        var parts = URIReference(target)
+        guard parts.authority != nil else { return "" }
+        if parts.path.isEmpty { parts.path = "/" }
+        (parts.scheme, parts.authority) = (nil, nil)
+        return parts.text
+    }
+
+    /// Returns the URL as it's sent: without its fragment, and with the authority of a `Host`
+    /// field.
+    static func sent(_ url: String, host: String?) -> String {
+        guard host != nil || url.utf8.contains(UInt8(ascii: "#")) else { return url }
+        var parts = URIReference(url)
+        parts.fragment = nil
+        if let host { parts.authority = host }
+        return parts.text
+    }
+
+    private static func normalized(_ authority: String, scheme: String) throws(Malformed) -> String {
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw Malformed(reason: "has user information") }
+        var host = authority[...]
+        var port: Substring?
+        let bracket = authority.utf8.lastIndex(of: UInt8(ascii: "]"))
+        if let colon = authority.utf8.lastIndex(of: UInt8(ascii: ":")), bracket.map({ $0 < colon }) ?? true {
+            host = authority[..<colon]
+            port = authority[authority.utf8.index(after: colon)...]
+        }
+        guard isHost(host) else { throw Malformed(reason: "has no host, or a malformed one") }
+        guard let port, !port.isEmpty else { return withoutZone(host.lowercased()) }
+        guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port) else {
+            throw Malformed(reason: "has a port that isn't a number up to 65535")
+        }
+        let isDefault = number == (scheme == "https" ? 443 : 80)
+        return withoutZone(host.lowercased()) + (isDefault ? "" : ":\(number)")
+    }
+
+    private static func isHost(_ host: Substring) -> Bool {
+        let isLiteral = host.utf8.first == UInt8(ascii: "[")
+        guard !host.isEmpty, isLiteral == (host.utf8.last == UInt8(ascii: "]")) else { return false }
+        let content = isLiteral ? host.dropFirst().dropLast() : host
+        return !content.isEmpty
+            && content.utf8.allSatisfy { byte in
+                byte != UInt8(ascii: "[") && byte != UInt8(ascii: "]") && (isLiteral || byte != UInt8(ascii: ":"))
+            }
+    }
+
+    /// Removes the zone of an IPv6 address, which is local to the client and never sent
+    /// ([RFC 6874 §4](https://www.rfc-editor.org/rfc/rfc6874#section-4)).
+    private static func withoutZone(_ host: String) -> String {
+        guard host.utf8.first == UInt8(ascii: "["), let sign = host.utf8.firstIndex(of: UInt8(ascii: "%")) else {
+            return host
+        }
+        return host[..<sign] + "]"
+    }
+}

@@ -1,0 +1,276 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+import OpenSSLCrypto
+import TokenGeneration
+
+/// An endpoint of the platform that issues tokens to the workloads on it.
+///
+/// Requests don't follow redirects, which would carry the workload's credential elsewhere.
+struct PlatformEndpoint: Sendable {
+    /// The endpoint's name in messages.
+    let name: String
+    let environment: WorkloadEnvironment
+    /// The way to get the permission that a rejected request lacks.
+    var permission = "check the workload's permissions"
+    var retries = PlatformRetries()
+    /// Returns the error for a response that says more than its status, or `nil`.
+    var explanation: @Sendable (ServerError) -> WorkloadIdentityError? = { _ in nil }
+
+    /// The origin of the endpoint's tokens in messages.
+    var origin: String { "the response of \(name)" }
+
+    /// Sends a request that may be repeated, and returns its response with an expected status.
+    ///
+    /// Without a transport, it uses the environment's. It throws ``WorkloadIdentityError`` with the
+    /// code `platformUnavailable`, `platformRejected`, `invalidResponse` or `tooLarge`, or that of
+    /// ``explanation``; `CancellationError` if the task is cancelled.
+    func response(
+        to request: URLRequest,
+        until deadline: ContinuousClock.Instant?,
+        on transport: (any HTTPTransport)? = nil,
+        expecting statuses: Set<Int> = [200]
+    ) async throws -> HTTPResponse {
+        let timeLeft = deadline.map { $0 - environment.timeSource.now() } ?? retries.timeout
+        do {
+            let response = try await client(transport).response(
+                for: request,
+                options: RequestOptions(
+                    redirects: .never,
+                    timeout: min(timeLeft, retries.timeout),
+                    maximumBodySize: 2 * PlatformToken.maximumSize
+                )
+            )
+            guard statuses.contains(response.status) else {
+                throw invalid("responded with the unexpected status \(response.status)")
+            }
+            return response
+        } catch let error as ServerError {
+            if statuses.contains(error.errorCode), let response = error.httpResponse { return response }
+            if let explained = explanation(error) { throw explained }
+            throw retries.isTransient(error.errorCode) ? unavailable(error.errorCode) : rejected(error.errorCode)
+        } catch let error as NetworkError {
+            switch error.code {
+            case .bodyTooLarge:
+                throw WorkloadIdentityError(request: .tooLarge, "\(name) responded with too much", cause: error)
+            case .invalidResponse:
+                throw invalid("didn't respond with HTTP", cause: error)
+            case .tls:
+                throw WorkloadIdentityError(
+                    request: .insecureEndpoint,
+                    "the TLS handshake with \(name) failed, so the credential wasn't sent",
+                    cause: error
+                )
+            default:
+                throw unavailable(nil, cause: error)
+            }
+        }
+    }
+
+    /// Returns an error for a response that the endpoint wouldn't send.
+    func invalid(_ problem: String, cause: (any Error)? = nil) -> WorkloadIdentityError {
+        WorkloadIdentityError(request: .invalidResponse, "\(name) \(problem)", cause: cause)
+    }
+
+    private func client(_ given: (any HTTPTransport)?) throws(NetworkError) -> NetworkClient {
+        let transport = if let given { given } else { try environment.platformTransport() }
+        return NetworkClient(
+            transport: transport,
+            interceptors: [retries.policy(environment)],
+            options: .init(timeSource: environment.timeSource, retryBudget: nil)
+        )
+    }
+
+    private func unavailable(_ status: Int?, cause: (any Error)? = nil) -> WorkloadIdentityError {
+        WorkloadIdentityError(
+            request: .platformUnavailable,
+            status.map { "\(name) keeps failing with status \($0); try again later" }
+                ?? "\(name) couldn't be reached or didn't respond in time; check the network of this machine",
+            status: status,
+            cause: cause
+        )
+    }
+
+    private func rejected(_ status: Int) -> WorkloadIdentityError {
+        WorkloadIdentityError(
+            request: .platformRejected,
+            (300..<400).contains(status)
+                ? "\(name) redirects, which isn't followed because it would disclose the workload's credential"
+                : "\(name) rejects the request with status \(status); \(permission)",
+            status: status
+        )
+    }
+}
+
+extension PlatformEndpoint {
+    /// The names of members in a token response.
+    struct TokenMembers: Sendable {
+        var token = "access_token"
+        /// The number of seconds until the expiry.
+        var lifetime = "expires_in"
+        /// The expiry in seconds since 1970 or in the format of RFC 3339, which takes precedence.
+        var expiry: String?
+    }
+
+    /// Returns the bearer token in a response, with the lifetime that the response states.
+    ///
+    /// Numbers can be texts. The token is opaque: only its issuer and its audience interpret it.
+    func accessToken(
+        in response: HTTPResponse,
+        _ members: TokenMembers = TokenMembers(),
+        requested: ContinuousClock.Instant,
+        for requirements: TokenRequirements
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        guard let object = try? JSONObject(parsing: response.body), let value = object[members.token]?.string else {
+            throw invalid("didn't respond with JSON that has “\(members.token)”; check what answers at its address")
+        }
+        if let type = object["token_type"], type.string?.lowercased() != "bearer" {
+            throw invalid("responded with a token of another type than “Bearer”")
+        }
+        let expiry: ContinuousClock.Instant?
+        if let name = members.expiry, let text = object[name] {
+            let date = if let date = Self.timestamp(text.string ?? "") { date } else { try seconds(text, name) }
+            // The machine's clock may be wrong, but both of these are the platform's.
+            let now = environment.timeSource.date()
+            let sent = response.headers["Date"].flatMap { HTTPDate.parse($0, now: now) } ?? now
+            expiry = environment.timeSource.now() + Duration(clampingSeconds: date - sent.timeIntervalSince1970)
+        } else {
+            expiry = try object[members.lifetime].map { text throws(WorkloadIdentityError) in
+                requested + Duration(clampingSeconds: try seconds(text, members.lifetime))
+            }
+        }
+        return try bearerToken(in: value, (expiry, requested), for: requirements)
+    }
+
+    /// Returns a bearer token whose expiry the response to a request states.
+    func bearerToken(
+        in text: String,
+        _ stated: (expiry: ContinuousClock.Instant?, requested: ContinuousClock.Instant),
+        for requirements: TokenRequirements
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        try PlatformToken(origin: origin, step: .request, form: .opaque, type: AccessToken.bearer)
+            .accessToken(in: text.utf8, stated: stated, for: requirements, environment.timeSource)
+    }
+
+    /// Returns the JWT in a response, whose audience must be the requested one.
+    func jwt(
+        in text: some Collection<UInt8>,
+        type: String = AccessToken.notApplicable,
+        audience: String?,
+        for requirements: TokenRequirements
+    ) throws(WorkloadIdentityError) -> AccessToken {
+        let rules = PlatformToken(
+            origin: origin,
+            step: .request,
+            form: .jwt,
+            type: type,
+            audience: audience,
+            audienceAdvice: "it ignores the requested audience",
+            expiryAdvice: "check the clock of this machine"
+        )
+        return try rules.accessToken(in: text, for: requirements, environment.timeSource)
+    }
+
+    private func seconds(_ value: JSONValue, _ name: String) throws(WorkloadIdentityError) -> Double {
+        let number = value.number ?? value.string.flatMap { JSONNumber(literal: $0) }
+        guard let seconds = number?.double else { throw invalid("responded with an invalid “\(name)”") }
+        return seconds
+    }
+
+    /// Returns the seconds since 1970 of a time in UTC
+    /// ([RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6)), without its fraction.
+    private static func timestamp(_ text: String) -> Double? {
+        guard text.utf8.count <= 40, text.last == "Z" else { return nil }
+        let whole = text.dropLast().split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)[0]
+        return (try? Date("\(whole)Z", strategy: .iso8601))?.timeIntervalSince1970
+    }
+}
+
+/// The rules for repeating requests to a platform's endpoint.
+struct PlatformRetries: Sendable {
+    /// The maximum time of a request with all its retries.
+    var timeout = Duration.seconds(30)
+    /// The maximum number of retries.
+    var limit = 4
+    /// The longest delay, unless the endpoint requests a longer one.
+    var longestDelay = Duration.seconds(8)
+    /// The statuses of a temporary failure, in addition to 408, 429 and 5xx.
+    var transientStatuses: Set<Int> = []
+    /// The delay and the number of retries after a 410, of an endpoint that is being updated.
+    var whileGone: (delay: Duration, limit: Int)?
+
+    func isTransient(_ status: Int) -> Bool {
+        status == 429 || status == 408 || status >= 500 || transientStatuses.contains(status)
+            || whileGone != nil && status == 410
+    }
+
+    /// Returns a policy that counts the retries after a 410 apart from the others.
+    func policy(_ environment: WorkloadEnvironment) -> Retry.Policy {
+        let usual = Retry.Policy.backoff(
+            .exponential(
+                .seconds(1),
+                maximum: longestDelay,
+                jitter: .equal,
+                until: .maxRetries(limit),
+                random: environment.random
+            ),
+            when: Retry.Condition { failure in
+                if let error = failure.error as? ServerError { return isTransient(error.errorCode) }
+                let codes: Set<NetworkError.Code> = [.cannotResolveHost, .cannotConnect, .connectionLost]
+                return (failure.error as? NetworkError).map { codes.contains($0.code) } ?? false
+            },
+            maximumServerDelay: timeout,
+            date: environment.timeSource.date
+        )
+        guard let whileGone else { return usual }
+        let gone = Retry.Policy.backoff(
+            .constant(whileGone.delay, until: .maxRetries(whileGone.limit)),
+            when: .always,
+            maximumServerDelay: timeout,
+            date: environment.timeSource.date
+        )
+        return .custom { failure in
+            let isGone = { (error: any Error) in (error as? ServerError)?.errorCode == 410 }
+            let found = isGone(failure.error)
+            let own = Retry.State(errors: failure.context.retryState.errors.filter { isGone($0) == found })
+            return (found ? gone : usual).evaluateFailedRequest(
+                FailedRequest(
+                    failure.request,
+                    response: failure.response,
+                    error: failure.error,
+                    context: InterceptorContext(retryState: own, traits: failure.context.traits)
+                )
+            )
+        }
+    }
+}
+
+/// The addresses of platforms' endpoints.
+enum PlatformAddress {
+    /// Returns a URL with parameters, added to the query that it has already.
+    static func url(_ address: String, _ parameters: [(name: String, value: String)]) -> URL? {
+        let query = parameters.map { "\($0.name)=\(PercentEncoding.encode($0.value))" }.joined(separator: "&")
+        guard let base = URL(string: address), base.fragment == nil else { return nil }
+        let separator = base.query == nil ? "?" : base.query?.isEmpty == true ? "" : "&"
+        return URL(string: address + separator + query)
+    }
+
+    /// Returns a Boolean value that indicates whether requests to a URL are encrypted, or don't
+    /// leave the machine and its link.
+    static func isConfined(_ url: URL) -> Bool {
+        guard let origin = HTTPOrigin(url), url.user == nil, url.fragment == nil else { return false }
+        return origin.scheme == "https" || origin.isLoopback || isLinkLocal(origin.host)
+    }
+
+    /// Returns a Boolean value that indicates whether a host is an address in 169.254/16
+    /// ([RFC 3927 §2.1](https://www.rfc-editor.org/rfc/rfc3927#section-2.1)).
+    private static func isLinkLocal(_ host: String) -> Bool {
+        let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { part -> UInt8? in
+            guard part.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return UInt8(String(decoding: part, as: UTF8.self))
+        }
+        return parts.count == 4 && numbers.count == 4 && numbers.starts(with: [169, 254])
+    }
+}
