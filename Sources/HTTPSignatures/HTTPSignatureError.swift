@@ -21,11 +21,6 @@ public struct HTTPSignatureError: Error, Sendable {
     var challenge: String?
 
     /// Creates an error, for example for an application's own rule.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of failure.
-    ///   - message: A description of what failed and what to do about it, without secrets.
-    ///   - cause: The error that caused this one. The default is `nil`.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message

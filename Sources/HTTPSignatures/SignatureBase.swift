@@ -135,10 +135,6 @@ public struct SignatureParameters: Hashable, Sendable {
     public var parameters: StructuredField.Parameters
 
     /// Creates signature parameters.
-    ///
-    /// - Parameters:
-    ///   - components: The covered components.
-    ///   - parameters: The parameters. The default is empty.
     public init(
         components: [ComponentIdentifier],
         parameters: StructuredField.Parameters = StructuredField.Parameters()

@@ -24,12 +24,6 @@ public struct AccessRefusal: Error, Sendable {
     var nonce: String?
 
     /// Creates a refusal, for example for an application's own rule.
-    ///
-    /// - Parameters:
-    ///   - code: The reason for the rejection.
-    ///   - message: A description of the reason for a log, without secrets.
-    ///   - cause: The error that caused this one. The default is `nil`.
-    ///   - challenges: The challenges for the client. The default is empty.
     public init(
         _ code: Code,
         _ message: String,

@@ -81,13 +81,6 @@ public struct AccessRequirement: Sendable, Hashable {
     public var maximumAuthenticationAge: Duration?
 
     /// Creates a requirement.
-    ///
-    /// - Parameters:
-    ///   - scope: The scope that the token must have. The default is empty.
-    ///   - acrValues: The acceptable authentication context classes, best first. The default is
-    ///     empty, which accepts all.
-    ///   - maximumAuthenticationAge: The maximum time since the user authenticated. The default is
-    ///     `nil`, which accepts any.
     public init(scope: [String] = [], acrValues: [String] = [], maximumAuthenticationAge: Duration? = nil) {
         self.scope = scope
         self.acrValues = acrValues
@@ -111,12 +104,6 @@ public struct ProtectedRequest: Sendable {
     public var clientCertificateDER: Data?
 
     /// Creates a request.
-    ///
-    /// - Parameters:
-    ///   - method: The method.
-    ///   - url: The absolute URL as the client sees it.
-    ///   - headers: The header fields, with repeated fields kept separate.
-    ///   - clientCertificateDER: The certificate that the client presented. The default is `nil`.
     public init(method: HTTPMethod, url: String, headers: HTTPHeaders, clientCertificateDER: Data? = nil) {
         self.method = method
         self.url = url

@@ -24,14 +24,6 @@ public struct ResourceDemand: Sendable, Hashable {
     public var claims: String?
 
     /// Creates a demand.
-    ///
-    /// - Parameters:
-    ///   - scope: The scope that the request needs. The default is empty.
-    ///   - acrValues: The acceptable authentication context classes, best first. The default is
-    ///     empty.
-    ///   - maxAge: The maximum time since the user authenticated. The default is `nil`.
-    ///   - resourceMetadata: The URL of the resource's metadata. The default is `nil`.
-    ///   - claims: The claims, as JSON text. The default is `nil`.
     public init(
         scope: [String] = [],
         acrValues: [String] = [],

@@ -185,8 +185,6 @@ public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
     public let name: String
 
     /// Creates a mode from its name.
-    ///
-    /// - Parameter name: The value of the parameter `response_mode`.
     public init(_ name: String) {
         self.name = name
     }
@@ -222,7 +220,6 @@ public struct CodeVerifier: Sendable, Hashable {
 
     /// Creates a verifier from an existing value, such as from another process.
     ///
-    /// - Parameter value: The verifier.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the value doesn't have the
     ///   required syntax ([RFC 7636 §4.1](https://www.rfc-editor.org/rfc/rfc7636#section-4.1)).
     public init(_ value: Secret) throws(OAuth2Error) {
@@ -322,11 +319,6 @@ public struct PushedAuthorizationRequest: Sendable, Hashable {
     public let expiry: ContinuousClock.Instant
 
     /// Creates a reference from stored values.
-    ///
-    /// - Parameters:
-    ///   - requestURI: The reference: `request_uri`.
-    ///   - clientID: The client's identifier.
-    ///   - expiry: The time when the reference expires.
     public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
         self.requestURI = requestURI
         self.clientID = clientID

@@ -35,11 +35,6 @@ public final class LoopbackRedirectReceiver: Sendable {
         public var refused: String
 
         /// Creates pages.
-        ///
-        /// - Parameters:
-        ///   - authorized: The page for a response with a code. The default, `nil`, is a page that
-        ///     asks the user to return to the program.
-        ///   - refused: The page for a response with an error. The default, `nil`, reports it.
         public init(authorized: String? = nil, refused: String? = nil) {
             let back = "You can close this page and go back to the program."
             self.authorized = authorized ?? RedirectResponse.page("Thank you", back)

@@ -127,10 +127,6 @@ public struct AuthorizationDetail: Sendable, Hashable {
     public let members: JSONObject
 
     /// Creates a detail.
-    ///
-    /// - Parameters:
-    ///   - type: The type of the detail.
-    ///   - members: The other members; a `type` among them is ignored. The default is none.
     public init(type: String, members: JSONObject = [:]) {
         self.type = type
         var members = members

@@ -235,18 +235,6 @@ public struct OAuth2Timing: Sendable {
     public var random: @Sendable () -> Double
 
     /// Creates timing options.
-    ///
-    /// - Parameters:
-    ///   - timeout: The maximum time for a call, including all attempts. The default is 30 seconds.
-    ///   - attempts: The maximum number of attempts within the timeout. The default is 3.
-    ///   - lostRequestDelay: The time to wait before sending a refresh token again if its response
-    ///     was lost. The default is 20 seconds.
-    ///   - rotation: The server's treatment of refresh tokens that are used twice.
-    ///   - replicationDelay: The time that a resource server may need to recognize a new token.
-    ///   - longestRetryAfter: The longest pause that the client accepts from a token endpoint's
-    ///     `Retry-After`. The default is 5 minutes.
-    ///   - timeSource: The source of time.
-    ///   - random: The source of random numbers from 0 through 1.
     public init(
         timeout: Duration = .seconds(30),
         attempts: Int = 3,

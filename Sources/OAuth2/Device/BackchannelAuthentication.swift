@@ -20,13 +20,6 @@ public struct BackchannelAuthentication: Sendable {
     private(set) var isNotified = false
 
     /// Creates an authentication that was requested elsewhere, such as by another host.
-    ///
-    /// - Parameters:
-    ///   - requestID: The identifier of the request.
-    ///   - expiry: The time when the request expires, on the monotonic clock.
-    ///   - interval: The time between token requests, at least 1 second. The default is 5 seconds.
-    ///   - notificationToken: The token that authenticates the provider's notification. The default
-    ///     is `nil`.
     public init(
         requestID: Secret,
         expiry: ContinuousClock.Instant,

@@ -21,14 +21,6 @@ public struct DeviceAuthorization: Sendable {
     public let deviceCode: Secret
 
     /// Creates an authorization that was started elsewhere.
-    ///
-    /// - Parameters:
-    ///   - deviceCode: The code that this device sends in its token requests.
-    ///   - userCode: The code that the user enters.
-    ///   - verificationURI: The URL of the page where the user enters the code.
-    ///   - verificationURIComplete: The URL with the code included. The default is `nil`.
-    ///   - expiry: The time when the codes expire, on the monotonic clock.
-    ///   - interval: The time between token requests, at least 1 second. The default is 5 seconds.
     public init(
         deviceCode: Secret,
         userCode: String,

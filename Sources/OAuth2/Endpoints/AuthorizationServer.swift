@@ -59,10 +59,6 @@ public struct AuthorizationServer: Sendable, Hashable {
     public private(set) var metadata: JSONObject = [:]
 
     /// Creates a server from known values.
-    ///
-    /// - Parameters:
-    ///   - issuer: The server's issuer identifier.
-    ///   - tokenEndpoint: The token endpoint.
     public init(issuer: String, tokenEndpoint: URL) {
         self.issuer = issuer
         self.tokenEndpoint = tokenEndpoint

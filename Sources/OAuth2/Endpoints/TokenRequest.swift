@@ -21,11 +21,6 @@ public struct TokenRequest: Sendable {
     private let isJSON: Bool
 
     /// Creates a request.
-    ///
-    /// - Parameters:
-    ///   - server: The server that receives the request.
-    ///   - form: The form's fields.
-    ///   - endpoint: The endpoint. The default, `nil`, is the server's token endpoint.
     public init(server: AuthorizationServer, form: [(name: String, value: String)], endpoint: URL? = nil) {
         self.server = server
         self.endpoint = endpoint ?? server.tokenEndpoint

@@ -52,13 +52,6 @@ public struct OAuth2Error: Error, Sendable {
     var isSpentAssertion = false
 
     /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - code: The kind of failure.
-    ///   - message: What failed and what to do about it, without secrets.
-    ///   - serverCode: The error code from the server's response. The default is `nil`.
-    ///   - status: The status code of the response. The default is `nil`.
-    ///   - cause: The error that caused this one. The default is `nil`.
     public init(
         _ code: Code,
         _ message: String,

@@ -168,8 +168,6 @@ public struct TokenType: Sendable, Hashable, CustomStringConvertible {
     public let uri: String
 
     /// Creates a token type that isn't among the registered ones.
-    ///
-    /// - Parameter uri: The URI of the token type.
     public init(_ uri: String) {
         self.uri = uri
     }

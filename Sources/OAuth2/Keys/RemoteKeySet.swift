@@ -308,23 +308,6 @@ extension RemoteKeySet {
         package var read: (@Sendable (HTTPResponse) throws -> JWKSet)?
 
         /// Creates options.
-        ///
-        /// - Parameters:
-        ///   - lifetime: The lifetime of the keys if the server doesn't state one. The default is 5
-        ///     minutes.
-        ///   - lifetimeBounds: The bounds of the lifetime that a server can set. The default is 1
-        ///     minute to 1 hour.
-        ///   - refreshAhead: The time before the end of the lifetime when the keys are refreshed.
-        ///     The default is 30 seconds.
-        ///   - cooldown: The minimum time between two requests caused by tokens with unknown keys.
-        ///     The default is 30 seconds.
-        ///   - staleIfError: The time that the last valid keys stay in use after their lifetime
-        ///     while the server fails. The default is 1 hour.
-        ///   - timeout: The timeout of a request. The default is 5 seconds.
-        ///   - maximumSize: The maximum size of a key set in bytes. The default is 256 KiB.
-        ///   - maximumRSAKeySize: The maximum size of a key's RSA modulus in bits. The default is
-        ///     4096.
-        ///   - timeSource: The source of time.
         public init(
             lifetime: Duration = .seconds(300),
             lifetimeBounds: ClosedRange<Duration> = .seconds(60) ... .seconds(3600),

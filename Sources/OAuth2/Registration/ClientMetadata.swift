@@ -15,8 +15,6 @@ public struct ClientMetadata: Sendable, Hashable {
     public var members: JSONObject
 
     /// Creates metadata.
-    ///
-    /// - Parameter members: The members, by their registered names.
     public init(_ members: JSONObject = [:]) {
         self.members = members
     }

@@ -189,14 +189,6 @@ public struct RegisteredClient: Sendable, Hashable {
     public let metadata: ClientMetadata
 
     /// Creates a client from a stored registration.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier.
-    ///   - clientSecret: The client's secret.
-    ///   - clientSecretExpiry: The time when the secret expires.
-    ///   - registrationAccessToken: The token that authorizes managing the registration.
-    ///   - registrationURL: The URL for managing the registration.
-    ///   - metadata: The registered metadata.
     public init(
         clientID: String,
         clientSecret: Secret? = nil,

@@ -34,16 +34,6 @@ public struct AccessToken: Sendable, ComparedByParts {
     package static let notApplicable = "N_A"
 
     /// Creates a token.
-    ///
-    /// - Parameters:
-    ///   - value: The token's text.
-    ///   - type: The token's type. The default is `Bearer`.
-    ///   - scope: The scope that the server granted. The default is `nil`.
-    ///   - expiry: The time when the token expires. The default is `nil`, for an unknown time.
-    ///   - requested: The time when the token was requested.
-    ///   - proofGenerator: The generator of proofs for the key that the token is bound to. The
-    ///     default is `nil`, for a bearer token.
-    ///   - isFound: `true` if the token was found in a store. The default is `false`.
     public init(
         value: Secret,
         type: String = "Bearer",

@@ -353,20 +353,6 @@ extension SigningKeyRing {
         public var clockDifference: Duration
 
         /// Creates options.
-        ///
-        /// - Parameters:
-        ///   - algorithm: The algorithm of new keys. The default is ES256.
-        ///   - rotationInterval: The time for which each key is the newest one that signs. The
-        ///     default is 30 days.
-        ///   - tokenLifetime: The longest lifetime of a token. The default is 1 hour.
-        ///   - cacheLifetime: The longest time for which a verifier uses a document. The default is
-        ///     1 hour.
-        ///   - leeway: The longest time for which a verifier accepts a token that has expired. The
-        ///     default is 5 minutes.
-        ///   - pollInterval: The longest time for which a host uses the set before it reads the set
-        ///     again. The default is 1 minute.
-        ///   - clockDifference: The largest difference between the clocks of two hosts. The default
-        ///     is 1 minute.
         public init(
             algorithm: JWSAlgorithm = .es256,
             rotationInterval: Duration = .seconds(30 * 86_400),

@@ -45,22 +45,6 @@ public struct TokenRecord: Sendable, ComparedByParts {
     public var pause: RefreshPause?
 
     /// Creates a record.
-    ///
-    /// - Parameters:
-    ///   - accessToken: The access token's text.
-    ///   - tokenType: The token's type. The default is `Bearer`.
-    ///   - scope: The scope that the server granted. The default is `nil`.
-    ///   - expiration: The access token's expiry by the wall clock. The default is `nil`, for
-    ///     unknown.
-    ///   - refreshToken: The refresh token. The default is `nil`.
-    ///   - proofKey: The private key that was generated for the tokens. The default is `nil`.
-    ///   - proofKeyThumbprint: The thumbprint of the tokens' key. The default is `nil`.
-    ///   - refreshAttempt: The pending refresh attempt. The default is `nil`.
-    ///   - obtained: The time when the tokens were obtained. The default is `nil`.
-    ///   - end: The reason why the grant has ended. The default is `nil`.
-    ///   - epoch: The text that records since one sign-in have in common. The default is `nil`.
-    ///   - generation: The number of refreshes in this epoch. The default is 0.
-    ///   - pause: The pause before the next refresh. The default is `nil`.
     public init(
         accessToken: Secret,
         tokenType: String = "Bearer",
@@ -132,14 +116,6 @@ public struct RefreshAttempt: Sendable, ComparedByParts {
     public var earlier: [String]
 
     /// Creates an attempt.
-    ///
-    /// - Parameters:
-    ///   - id: The random identifier.
-    ///   - host: The host and process that made the attempt. The default is `nil`.
-    ///   - date: The time of the attempt. The default is `nil`.
-    ///   - validFor: The time for which no other host sends the token. The default is 20 seconds.
-    ///   - tries: The number of attempts with the same token. The default is 1.
-    ///   - earlier: The identifiers of earlier attempts. The default is an empty list.
     public init(
         id: String,
         host: String? = nil,
@@ -195,10 +171,6 @@ public struct RefreshPause: Sendable, Hashable {
     public let end: Date
 
     /// Creates a pause.
-    ///
-    /// - Parameters:
-    ///   - duration: The length of the pause.
-    ///   - end: The end of the pause by the wall clock.
     public init(duration: Duration, end: Date) {
         self.duration = duration
         self.end = end

@@ -169,10 +169,6 @@ public struct VersionedTokenRecord: Sendable, Hashable {
     public let version: TokenRecordVersion
 
     /// Creates a versioned record.
-    ///
-    /// - Parameters:
-    ///   - record: The record.
-    ///   - version: The record's version.
     public init(record: TokenRecord, version: TokenRecordVersion) {
         self.record = record
         self.version = version
