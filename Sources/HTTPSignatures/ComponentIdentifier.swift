@@ -12,7 +12,7 @@ public import Networking
 ///
 /// A name that begins with `@` is a derived component; any other is the lowercase name of a field.
 /// The order of the parameters is kept, but doesn't distinguish identifiers.
-public struct ComponentIdentifier: Sendable {
+public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashable, CustomStringConvertible {
     /// The name of the field or the derived component.
     public let name: String
     /// The parameters, in order.
@@ -35,9 +35,7 @@ public struct ComponentIdentifier: Sendable {
         identifier.parameters[key] = value
         return identifier
     }
-}
 
-extension ComponentIdentifier {
     /// The method of a request ([§2.2.1](https://www.rfc-editor.org/rfc/rfc9421#section-2.2.1)).
     public static let method = Self("@method")
     /// The target URI of a request
@@ -90,16 +88,12 @@ extension ComponentIdentifier {
     /// - Parameter key: The member's key.
     /// - Returns: The identifier.
     public func member(_ key: String) -> Self { adding("key", .string(key)) }
-}
 
-extension ComponentIdentifier: ExpressibleByStringLiteral {
     /// Creates an identifier without parameters.
     ///
     /// - Parameter value: The name.
     public init(stringLiteral value: String) { self.init(value) }
-}
 
-extension ComponentIdentifier: Hashable {
     /// Returns whether two identifiers have the same name and, in any order, the same parameters.
     public static func == (left: Self, right: Self) -> Bool {
         left.name.utf8.count == right.name.utf8.count && left.name.utf8.elementsEqual(right.name.utf8)
@@ -120,9 +114,7 @@ extension ComponentIdentifier: Hashable {
         if meaning["key"] != nil { meaning["sf"] = nil }
         return meaning
     }
-}
 
-extension ComponentIdentifier: CustomStringConvertible {
     /// The identifier as in a signature base, such as `"content-digest";req`.
     public var description: String { (try? item.serialized()) ?? "an invalid component identifier" }
 
@@ -154,54 +146,7 @@ extension ComponentIdentifier: CustomStringConvertible {
     package func text(of key: String) -> String? {
         if !parameters.isEmpty, case .string(let text) = parameters[key] { text } else { nil }
     }
-}
 
-/// The type of a structured field, which its specification defines
-/// ([RFC 9651 §2](https://www.rfc-editor.org/rfc/rfc9651#section-2)).
-///
-/// The canonical form of a field depends on its type, so components with `sf` or `key` need it.
-@nonexhaustive
-public enum StructuredFieldType: Hashable, Sendable {
-    /// A single value.
-    case item
-    /// A list.
-    case list
-    /// A dictionary.
-    case dictionary
-}
-
-extension StructuredFieldType {
-    /// The fields whose types are registered
-    /// ([IANA](https://www.iana.org/assignments/http-fields)), or defined by the drafts of the
-    /// profiles.
-    static let known: [String: Self] = [
-        "accept-ch": .list, "accept-signature": .dictionary, "available-dictionary": .item,
-        "cache-group-invalidation": .list, "cache-groups": .list, "cache-status": .list, "capsule-protocol": .item,
-        "cdn-cache-control": .dictionary, "client-cert": .item, "client-cert-chain": .list,
-        "content-digest": .dictionary, "cross-origin-embedder-policy": .item,
-        "cross-origin-embedder-policy-report-only": .item, "cross-origin-opener-policy": .item,
-        "cross-origin-opener-policy-report-only": .item, "deprecation": .item, "dictionary-id": .item,
-        "idempotency-key": .item, "no-vary-search": .dictionary, "origin-agent-cluster": .item,
-        "permissions-policy": .dictionary, "priority": .dictionary, "proxy-status": .list, "ratelimit": .list,
-        "ratelimit-policy": .list, "reporting-endpoints": .dictionary, "repr-digest": .dictionary,
-        "sec-ch-ua": .list, "sec-ch-ua-mobile": .item, "sec-ch-ua-platform": .item, "sec-gpc": .item,
-        "signature": .dictionary, "signature-agent": .dictionary, "signature-input": .dictionary,
-        "use-as-dictionary": .dictionary, "want-content-digest": .dictionary, "want-repr-digest": .dictionary,
-    ]
-
-    /// Parses a field of this type and serializes it in its canonical form.
-    ///
-    /// - Throws: `NetworkError` with the code `invalidField`.
-    func canonical(_ lines: [String]) throws(NetworkError) -> String {
-        switch self {
-        case .item: try StructuredField.Item(parsing: lines).serialized()
-        case .list: try StructuredField.List(parsing: lines).serialized()
-        case .dictionary: try StructuredField.Dictionary(parsing: lines).serialized()
-        }
-    }
-}
-
-extension ComponentIdentifier {
     /// The derived components.
     private static let derivedNames: Set = [
         "@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query", "@query-param",
@@ -259,5 +204,48 @@ extension ComponentIdentifier {
     var shown: String {
         let text = description
         return text.utf8.count <= 96 ? text : String(text.prefix(95)) + "…"
+    }
+}
+
+/// The type of a structured field, which its specification defines
+/// ([RFC 9651 §2](https://www.rfc-editor.org/rfc/rfc9651#section-2)).
+///
+/// The canonical form of a field depends on its type, so components with `sf` or `key` need it.
+@nonexhaustive
+public enum StructuredFieldType: Hashable, Sendable {
+    /// A single value.
+    case item
+    /// A list.
+    case list
+    /// A dictionary.
+    case dictionary
+
+    /// The fields whose types are registered
+    /// ([IANA](https://www.iana.org/assignments/http-fields)), or defined by the drafts of the
+    /// profiles.
+    static let known: [String: Self] = [
+        "accept-ch": .list, "accept-signature": .dictionary, "available-dictionary": .item,
+        "cache-group-invalidation": .list, "cache-groups": .list, "cache-status": .list, "capsule-protocol": .item,
+        "cdn-cache-control": .dictionary, "client-cert": .item, "client-cert-chain": .list,
+        "content-digest": .dictionary, "cross-origin-embedder-policy": .item,
+        "cross-origin-embedder-policy-report-only": .item, "cross-origin-opener-policy": .item,
+        "cross-origin-opener-policy-report-only": .item, "deprecation": .item, "dictionary-id": .item,
+        "idempotency-key": .item, "no-vary-search": .dictionary, "origin-agent-cluster": .item,
+        "permissions-policy": .dictionary, "priority": .dictionary, "proxy-status": .list, "ratelimit": .list,
+        "ratelimit-policy": .list, "reporting-endpoints": .dictionary, "repr-digest": .dictionary,
+        "sec-ch-ua": .list, "sec-ch-ua-mobile": .item, "sec-ch-ua-platform": .item, "sec-gpc": .item,
+        "signature": .dictionary, "signature-agent": .dictionary, "signature-input": .dictionary,
+        "use-as-dictionary": .dictionary, "want-content-digest": .dictionary, "want-repr-digest": .dictionary,
+    ]
+
+    /// Parses a field of this type and serializes it in its canonical form.
+    ///
+    /// - Throws: `NetworkError` with the code `invalidField`.
+    func canonical(_ lines: [String]) throws(NetworkError) -> String {
+        switch self {
+        case .item: try StructuredField.Item(parsing: lines).serialized()
+        case .list: try StructuredField.List(parsing: lines).serialized()
+        case .dictionary: try StructuredField.Dictionary(parsing: lines).serialized()
+        }
     }
 }

@@ -18,7 +18,7 @@ public import TokenGeneration
 ///     headers: request.headers
 /// )
 /// ```
-public struct HTTPMessage: Sendable {
+public struct HTTPMessage: Sendable, Redacted {
     indirect enum Start: Sendable {
         case request(method: HTTPMethod, url: String, target: String?)
         case response(status: Int, request: HTTPMessage?)
@@ -31,6 +31,16 @@ public struct HTTPMessage: Sendable {
     public var trailers: HTTPHeaders
     /// A Boolean value that indicates whether repeated fields may look like one with commas.
     var hasCombinedFields = false
+
+    /// The method and the URL without its query, or the status, and the names of the header fields.
+    public var description: String {
+        let names = headers.map(\.name).joined(separator: ", ")
+        switch start {
+        case .request(let method, let url, _):
+            return "\(method) \(String(url.unicodeScalars.prefix { $0 != "?" && $0 != "#" })) with \(names)"
+        case .response(let status, _): return "\(status) with \(names)"
+        }
+    }
 }
 
 extension HTTPMessage {
@@ -112,17 +122,5 @@ extension HTTPMessage {
         var message = self
         for field in fields { message.headers[field.name] = field.value }
         return message
-    }
-}
-
-extension HTTPMessage: Redacted {
-    /// The method and the URL without its query, or the status, and the names of the header fields.
-    public var description: String {
-        let names = headers.map(\.name).joined(separator: ", ")
-        switch start {
-        case .request(let method, let url, _):
-            return "\(method) \(String(url.unicodeScalars.prefix { $0 != "?" && $0 != "#" })) with \(names)"
-        case .response(let status, _): return "\(status) with \(names)"
-        }
     }
 }

@@ -10,7 +10,7 @@ public import Networking
 /// The message is for a log. It never contains a key, a signature or a field's value. The response
 /// tells the sender only its status and the signature that the server wants. Two errors are equal
 /// if their codes are.
-public struct HTTPSignatureError: Error, Sendable {
+public struct HTTPSignatureError: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of failure.
     public let code: Code
     /// A description of what failed and what to do about it.
@@ -41,9 +41,7 @@ public struct HTTPSignatureError: Error, Sendable {
         headers["Cache-Control"] = "no-store"
         return headers
     }
-}
 
-extension HTTPSignatureError {
     /// The kind of a failure.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {
@@ -121,14 +119,10 @@ extension HTTPSignatureError {
             }
         }
     }
-}
 
-extension HTTPSignatureError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension HTTPSignatureError: CustomStringConvertible, LocalizedError {
     /// A text for a log: the code, the message and the cause.
     public var description: String {
         var text = "\(code): \(message)"

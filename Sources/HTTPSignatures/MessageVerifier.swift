@@ -106,9 +106,7 @@ public struct MessageVerifier: Sendable {
         let (verified, checks) = try await verify(message, Content(streamed: message.headers))
         return (verified, DigestCheckedBody(base: body, checks: checks))
     }
-}
 
-extension MessageVerifier {
     /// The content of a message, as far as it's known before it's read.
     struct Content {
         /// The content, or `nil` if it's streamed or wasn't recorded.
@@ -206,78 +204,7 @@ extension MessageVerifier {
         let list = StructuredField.InnerList(components.map(\.item), parameters: parameters)
         return try? StructuredField.Dictionary([(label, .innerList(list))]).serialized()
     }
-}
 
-/// A message whose signatures a ``MessageVerifier`` has verified.
-///
-/// Only a verifier creates one. Use the values in it, and not those of the message, of which
-/// anything may be unsigned:
-///
-/// ```swift
-/// let verified = try await verifier.verify(message, body: body)
-/// let method = verified[.method]
-/// let account = accounts[verified.keyID]
-/// ```
-public struct VerifiedMessage: Sendable {
-    /// The verified signature, or the first of several.
-    public let signature: VerifiedSignature
-    /// All verified signatures: more than one only with `SignatureProfile.SignatureCount.all`.
-    public let signatures: [VerifiedSignature]
-
-    /// The ID of the key that signed the message.
-    public var keyID: String? { signature.parameters.keyID }
-
-    /// Returns the value of a covered component.
-    ///
-    /// - Parameter component: The component.
-    /// - Returns: The value, or `nil` if the signature doesn't cover the component.
-    public subscript(component: ComponentIdentifier) -> String? { signature[component] }
-}
-
-/// A verified signature.
-public struct VerifiedSignature: Sendable {
-    /// The key that verified the signature.
-    public let key: VerificationKey
-    /// The covered components with their values, in order.
-    public let lines: [SignatureBase.Line]
-    /// The parameters.
-    public let parameters: SignatureParameters
-    /// The URL of the signer's keys, if the signature covers a `Signature-Agent`.
-    public let agent: URL?
-
-    /// Returns the value of a covered component.
-    ///
-    /// - Parameter component: The component.
-    /// - Returns: The value, or `nil` if the signature doesn't cover the component.
-    public subscript(component: ComponentIdentifier) -> String? {
-        lines.first { $0.component == component }?.value
-    }
-}
-
-extension VerifiedSignature: Redacted {
-    /// The key's ID, the tag and the covered components, without their values.
-    public var description: String {
-        let components = parameters.components.map(\.description).joined(separator: " ")
-        return "signature by \(parameters.keyID ?? "a key without an ID") over \(components)"
-    }
-}
-
-/// The verification of one signature of a recorded message, for a person who looks for a
-/// difference.
-package struct SignatureFinding: Sendable {
-    /// The label, which isn't signed.
-    package let label: String
-    /// The parameters and the covered components, or `nil` if they are malformed.
-    package let parameters: SignatureParameters?
-    /// The signature base, or `nil` if it can't be built from the message.
-    package let base: SignatureBase?
-    /// A Boolean value that indicates whether the signature has the profile's tag.
-    package let isSelected: Bool
-    /// The verified signature, or the first check that failed.
-    package var result: Result<VerifiedSignature, HTTPSignatureError>
-}
-
-extension MessageVerifier {
     /// Verifies a recorded message with its content as received, or `nil` if there was content that
     /// wasn't recorded.
     ///
@@ -333,4 +260,71 @@ extension MessageVerifier {
     private static var missingContent: HTTPSignatureError {
         HTTPSignatureError(.undecided, "the recording lacks the content, so its digest can't be checked")
     }
+}
+
+/// A message whose signatures a ``MessageVerifier`` has verified.
+///
+/// Only a verifier creates one. Use the values in it, and not those of the message, of which
+/// anything may be unsigned:
+///
+/// ```swift
+/// let verified = try await verifier.verify(message, body: body)
+/// let method = verified[.method]
+/// let account = accounts[verified.keyID]
+/// ```
+public struct VerifiedMessage: Sendable {
+    /// The verified signature, or the first of several.
+    public let signature: VerifiedSignature
+    /// All verified signatures: more than one only with `SignatureProfile.SignatureCount.all`.
+    public let signatures: [VerifiedSignature]
+
+    /// The ID of the key that signed the message.
+    public var keyID: String? { signature.parameters.keyID }
+
+    /// Returns the value of a covered component.
+    ///
+    /// - Parameter component: The component.
+    /// - Returns: The value, or `nil` if the signature doesn't cover the component.
+    public subscript(component: ComponentIdentifier) -> String? { signature[component] }
+}
+
+/// A verified signature.
+public struct VerifiedSignature: Sendable, Redacted {
+    /// The key that verified the signature.
+    public let key: VerificationKey
+    /// The covered components with their values, in order.
+    public let lines: [SignatureBase.Line]
+    /// The parameters.
+    public let parameters: SignatureParameters
+    /// The URL of the signer's keys, if the signature covers a `Signature-Agent`.
+    public let agent: URL?
+
+    /// Returns the value of a covered component.
+    ///
+    /// - Parameter component: The component.
+    /// - Returns: The value, or `nil` if the signature doesn't cover the component.
+    public subscript(component: ComponentIdentifier) -> String? {
+        lines.first { $0.component == component }?.value
+    }
+
+    /// The key's ID, the tag and the covered components, without their values.
+    public var description: String {
+        let components = parameters.components.map(\.description).joined(separator: " ")
+        return "signature by \(parameters.keyID ?? "a key without an ID") over \(components)"
+    }
+}
+
+/// The verification of one signature of a recorded message, for a person who looks for a
+/// difference.
+package struct SignatureFinding: Sendable {
+    /// The label, which isn't signed.
+    package let label: String
+    /// The parameters and the covered components, or `nil` if they are malformed.
+    package let parameters: SignatureParameters?
+    /// The signature base, or `nil` if it can't be built from the message.
+    package let base: SignatureBase?
+    /// A Boolean value that indicates whether the signature has the profile's tag.
+    package let isSelected: Bool
+    /// The verified signature, or the first check that failed.
+    package var result: Result<VerifiedSignature, HTTPSignatureError>
 }

@@ -205,9 +205,7 @@ public final class SignatureAgentKeys: Sendable {
         }
         return JWKSet(keys: set.keys.map(\.withJWSAlgorithm), maximumRSAKeySize: 4_096)
     }
-}
 
-extension SignatureAgentKeys {
     /// The SHA-256 thumbprints of the keys that RFC 9421 publishes, whose private parts everyone
     /// knows ([Appendix B.1](https://www.rfc-editor.org/rfc/rfc9421#appendix-B.1)).
     private static let testKeyThumbprints: Set<String> = [

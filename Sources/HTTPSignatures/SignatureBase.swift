@@ -12,7 +12,7 @@ public import TokenGeneration
 /// let base = try SignatureBase(of: message, parameters: parameters)
 /// logger.debug("\(base)")
 /// ```
-public struct SignatureBase: Sendable {
+public struct SignatureBase: Sendable, Redacted {
     /// A covered component with its value.
     public struct Line: Hashable, Sendable {
         /// The component's identifier.
@@ -81,9 +81,7 @@ public struct SignatureBase: Sendable {
         self.parameters = parameters
         self.octets = octets
     }
-}
 
-extension SignatureBase: Redacted {
     /// The text for a log, in which the values of credentials are replaced.
     ///
     /// These are the values that `Redaction.standard` replaces, such as those of `Authorization`,
@@ -164,9 +162,7 @@ public struct SignatureParameters: Hashable, Sendable {
     private func text(_ key: String) -> String? {
         if case .string(let text) = parameters[key] { text } else { nil }
     }
-}
 
-extension SignatureParameters {
     /// Creates parameters from a member of `Signature-Input`.
     ///
     /// - Throws: ``HTTPSignatureError`` with the code `malformedSignature` or `tooLarge`.

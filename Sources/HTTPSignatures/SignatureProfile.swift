@@ -82,9 +82,7 @@ public struct SignatureProfile: Sendable {
     public init(components: [Component]) {
         self.components = components
     }
-}
 
-extension SignatureProfile {
     /// The rule for nonces
     /// ([RFC 9421 §7.2.2](https://www.rfc-editor.org/rfc/rfc9421#section-7.2.2)).
     ///
@@ -113,6 +111,53 @@ extension SignatureProfile {
         case all
         /// The message must have exactly one signature.
         case one
+    }
+
+    /// A component of a profile, with the condition under which it's covered.
+    @nonexhaustive
+    public enum Component: Hashable, Sendable {
+        /// A component that every message must have.
+        case required(ComponentIdentifier)
+        /// The component that a signer covers, and others that a verifier accepts instead.
+        case oneOf(ComponentIdentifier, or: [ComponentIdentifier])
+        /// A component that every message with content must have, such as `content-digest`.
+        case ifContent(ComponentIdentifier)
+        /// A field that describes content, such as `content-type`: required if the message has both
+        /// content and the field.
+        case contentField(ComponentIdentifier)
+        /// A field that is required if the message has it, such as `authorization`.
+        case ifPresent(ComponentIdentifier)
+        /// A component that a signer covers if the message has it, and that a verifier doesn't
+        /// require.
+        case optional(ComponentIdentifier)
+    }
+
+    /// Returns the components that a signature of a message must cover, with their alternatives.
+    func requirements(for message: HTTPMessage, hasContent: Bool) -> [[ComponentIdentifier]] {
+        components.filter { component in
+            if case .optional = component { return false }
+            return component.applies(to: message, hasContent: hasContent)
+        }
+        .map(\.alternatives)
+    }
+
+    /// Returns the components that a signer covers, without repetitions.
+    func coverage(of message: HTTPMessage, hasContent: Bool) -> [ComponentIdentifier] {
+        var covered: [ComponentIdentifier] = []
+        for component in components where component.applies(to: message, hasContent: hasContent) {
+            if !covered.contains(component.identifier) { covered.append(component.identifier) }
+        }
+        return covered
+    }
+
+    /// A Boolean value that indicates whether the profile requires anything of every message.
+    var requiresComponents: Bool {
+        components.contains { component in
+            switch component {
+            case .required, .oneOf: true
+            case .ifContent, .contentField, .ifPresent, .optional: false
+            }
+        }
     }
 }
 
@@ -249,57 +294,6 @@ extension SignatureProfile {
         var profile = self
         change(&profile)
         return profile
-    }
-}
-
-extension SignatureProfile {
-    /// A component of a profile, with the condition under which it's covered.
-    @nonexhaustive
-    public enum Component: Hashable, Sendable {
-        /// A component that every message must have.
-        case required(ComponentIdentifier)
-        /// The component that a signer covers, and others that a verifier accepts instead.
-        case oneOf(ComponentIdentifier, or: [ComponentIdentifier])
-        /// A component that every message with content must have, such as `content-digest`.
-        case ifContent(ComponentIdentifier)
-        /// A field that describes content, such as `content-type`: required if the message has both
-        /// content and the field.
-        case contentField(ComponentIdentifier)
-        /// A field that is required if the message has it, such as `authorization`.
-        case ifPresent(ComponentIdentifier)
-        /// A component that a signer covers if the message has it, and that a verifier doesn't
-        /// require.
-        case optional(ComponentIdentifier)
-    }
-}
-
-extension SignatureProfile {
-    /// Returns the components that a signature of a message must cover, with their alternatives.
-    func requirements(for message: HTTPMessage, hasContent: Bool) -> [[ComponentIdentifier]] {
-        components.filter { component in
-            if case .optional = component { return false }
-            return component.applies(to: message, hasContent: hasContent)
-        }
-        .map(\.alternatives)
-    }
-
-    /// Returns the components that a signer covers, without repetitions.
-    func coverage(of message: HTTPMessage, hasContent: Bool) -> [ComponentIdentifier] {
-        var covered: [ComponentIdentifier] = []
-        for component in components where component.applies(to: message, hasContent: hasContent) {
-            if !covered.contains(component.identifier) { covered.append(component.identifier) }
-        }
-        return covered
-    }
-
-    /// A Boolean value that indicates whether the profile requires anything of every message.
-    var requiresComponents: Bool {
-        components.contains { component in
-            switch component {
-            case .required, .oneOf: true
-            case .ifContent, .contentField, .ifPresent, .optional: false
-            }
-        }
     }
 }
 

@@ -11,7 +11,7 @@ public import TokenGeneration
 ///
 /// The texts never contain a token or a claim's value. The challenge tells the client less than the
 /// ``message``. Two refusals are equal if their codes are.
-public struct AccessRefusal: Error, Sendable {
+public struct AccessRefusal: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The reason for the rejection.
     public let code: Code
     /// A description of the reason, for a log.
@@ -58,9 +58,7 @@ public struct AccessRefusal: Error, Sendable {
         headers["Cache-Control"] = "no-store"
         return headers
     }
-}
 
-extension AccessRefusal {
     /// The reason for a rejection.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {
@@ -96,14 +94,10 @@ extension AccessRefusal {
             }
         }
     }
-}
 
-extension AccessRefusal: Equatable {
     /// Returns a Boolean value that indicates whether two refusals have the same code.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension AccessRefusal: CustomStringConvertible, LocalizedError {
     /// A text for a log: the code, the message and the cause.
     public var description: String {
         var text = "\(code): \(message)"

@@ -327,9 +327,7 @@ public struct AccessTokenVerifier: Sendable {
         }
         return nil
     }
-}
 
-extension AccessTokenVerifier {
     /// Rejects a token that its issuer has revoked.
     ///
     /// Only an accepted token may cause a request, so it follows the other checks

@@ -269,9 +269,7 @@ public final class CachedStatusLists: Sendable {
         let asked = min((error as? OAuth2Error)?.retryAfter ?? .zero, .seconds(300))
         return max(options.retryInterval, asked, .zero)
     }
-}
 
-extension CachedStatusLists {
     /// The handling of tokens while their list can't be renewed.
     public struct OutageRule: Sendable, Hashable {
         let staleLifetime: Duration

@@ -143,59 +143,7 @@ extension AccessTokenVerifier {
         verifier.statusLists = issuer.statusLists
         return verifier
     }
-}
 
-/// A fixed list of issuers, by identifier.
-final class TrustedIssuers: Sendable {
-    /// The identifiers in the given order, at least one.
-    let names: [String]
-    private let byName: [ByteComparedString: TrustedIssuer]
-    /// The issuers with introspection, the longest prefix first.
-    private let byPrefix: [TrustedIssuer]
-
-    init(_ issuers: [TrustedIssuer]) throws(OAuth2Error) {
-        names = issuers.map(\.issuer)
-        byName = Dictionary(issuers.map { (ByteComparedString($0.issuer), $0) }) { first, _ in first }
-        guard !names.isEmpty, byName.count == names.count else {
-            throw OAuth2Error(
-                .invalidIssuer,
-                names.isEmpty ? "the list of issuers is empty" : "the list of issuers contains one twice"
-            )
-        }
-        byPrefix = issuers.filter { $0.introspection != nil }
-            .sorted { $0.opaqueTokenPrefix.utf8.count > $1.opaqueTokenPrefix.utf8.count }
-        guard Set(byPrefix.map { Array($0.opaqueTokenPrefix.utf8) }).count == byPrefix.count else {
-            throw OAuth2Error(
-                .invalidIssuer,
-                "two issuers have the same opaqueTokenPrefix; give each a different one to tell their opaque tokens apart"
-            )
-        }
-    }
-
-    /// Returns the issuer of a token, and whether the token is a JWT.
-    func issuer(of text: String) throws(TokenError) -> (issuer: TrustedIssuer, isJWT: Bool) {
-        let token: UnverifiedToken
-        do { token = try UnverifiedToken(text) } catch {
-            let octets = text.utf8
-            guard let issuer = byPrefix.first(where: { octets.starts(with: $0.opaqueTokenPrefix.utf8) }) else {
-                throw error
-            }
-            return (issuer, false)
-        }
-        switch token.unverifiedClaims["iss"] {
-        case .string(let name)?:
-            guard let issuer = byName[ByteComparedString(name)] else {
-                throw TokenError(.issuerMismatch, "the token's issuer isn't trusted")
-            }
-            return (issuer, true)
-        case nil, .null?:
-            throw TokenError(.missingClaim, "the claim “iss” is missing, so the token's issuer is unknown")
-        default: throw TokenError(.malformedClaim, "the claim “iss” must be a string")
-        }
-    }
-}
-
-extension AccessTokenVerifier {
     /// Creates a verifier of JWTs with the keys that an issuer publishes.
     ///
     /// - Parameters:
@@ -332,5 +280,55 @@ extension AccessTokenVerifier {
         self.init(issuer.policy(audience: audience), keys: keys, currentDate: currentDate)
         scopeClaim = issuer.scopeClaim
         clientClaim = issuer.clientClaim
+    }
+}
+
+/// A fixed list of issuers, by identifier.
+final class TrustedIssuers: Sendable {
+    /// The identifiers in the given order, at least one.
+    let names: [String]
+    private let byName: [ByteComparedString: TrustedIssuer]
+    /// The issuers with introspection, the longest prefix first.
+    private let byPrefix: [TrustedIssuer]
+
+    init(_ issuers: [TrustedIssuer]) throws(OAuth2Error) {
+        names = issuers.map(\.issuer)
+        byName = Dictionary(issuers.map { (ByteComparedString($0.issuer), $0) }) { first, _ in first }
+        guard !names.isEmpty, byName.count == names.count else {
+            throw OAuth2Error(
+                .invalidIssuer,
+                names.isEmpty ? "the list of issuers is empty" : "the list of issuers contains one twice"
+            )
+        }
+        byPrefix = issuers.filter { $0.introspection != nil }
+            .sorted { $0.opaqueTokenPrefix.utf8.count > $1.opaqueTokenPrefix.utf8.count }
+        guard Set(byPrefix.map { Array($0.opaqueTokenPrefix.utf8) }).count == byPrefix.count else {
+            throw OAuth2Error(
+                .invalidIssuer,
+                "two issuers have the same opaqueTokenPrefix; give each a different one to tell their opaque tokens apart"
+            )
+        }
+    }
+
+    /// Returns the issuer of a token, and whether the token is a JWT.
+    func issuer(of text: String) throws(TokenError) -> (issuer: TrustedIssuer, isJWT: Bool) {
+        let token: UnverifiedToken
+        do { token = try UnverifiedToken(text) } catch {
+            let octets = text.utf8
+            guard let issuer = byPrefix.first(where: { octets.starts(with: $0.opaqueTokenPrefix.utf8) }) else {
+                throw error
+            }
+            return (issuer, false)
+        }
+        switch token.unverifiedClaims["iss"] {
+        case .string(let name)?:
+            guard let issuer = byName[ByteComparedString(name)] else {
+                throw TokenError(.issuerMismatch, "the token's issuer isn't trusted")
+            }
+            return (issuer, true)
+        case nil, .null?:
+            throw TokenError(.missingClaim, "the claim “iss” is missing, so the token's issuer is unknown")
+        default: throw TokenError(.malformedClaim, "the claim “iss” must be a string")
+        }
     }
 }

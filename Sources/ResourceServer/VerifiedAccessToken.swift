@@ -89,7 +89,7 @@ public struct AccessRequirement: Sendable, Hashable {
 }
 
 /// The parts of a request, without its body, that decide whether a resource server accepts it.
-public struct ProtectedRequest: Sendable {
+public struct ProtectedRequest: Sendable, Redacted {
     /// The method.
     public var method: HTTPMethod
     /// The absolute URL as the client sees it: behind a proxy, the public one.
@@ -110,9 +110,7 @@ public struct ProtectedRequest: Sendable {
         self.headers = headers
         self.clientCertificateDER = clientCertificateDER
     }
-}
 
-extension ProtectedRequest: Redacted {
     /// The method, the URL without its query, and the names of the header fields.
     public var description: String {
         let place = String(url.unicodeScalars.prefix { $0 != "?" && $0 != "#" })

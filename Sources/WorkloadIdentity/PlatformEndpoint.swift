@@ -101,9 +101,7 @@ struct PlatformEndpoint: Sendable {
             status: status
         )
     }
-}
 
-extension PlatformEndpoint {
     /// The names of members in a token response.
     struct TokenMembers: Sendable {
         var token = "access_token"

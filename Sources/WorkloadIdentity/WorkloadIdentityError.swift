@@ -6,7 +6,7 @@ import OAuth2
 ///
 /// An error's text never contains a token. It names the variable or the path, and at most the
 /// audience and the expiry of a token. Errors are equal if their codes are.
-public struct WorkloadIdentityError: Error, Sendable {
+public struct WorkloadIdentityError: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of failure.
     public let code: Code
     /// The step that failed.
@@ -38,13 +38,7 @@ public struct WorkloadIdentityError: Error, Sendable {
 
     /// A Boolean value that indicates whether the same call may succeed later, unchanged.
     public var isRetryable: Bool { code == .platformUnavailable }
-}
 
-extension WorkloadIdentityError: RetryableError, UnchangedTokenError {
-    package var isUnchangedToken: Bool { code == .rejectedToken }
-}
-
-extension WorkloadIdentityError {
     /// A step on the way to a credential; its raw value is suitable as a metric label.
     @nonexhaustive
     public enum Step: String, Sendable {
@@ -89,14 +83,10 @@ extension WorkloadIdentityError {
         /// A name from a bounded set, suitable as a metric label.
         public var description: String { rawValue }
     }
-}
 
-extension WorkloadIdentityError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension WorkloadIdentityError: CustomStringConvertible, LocalizedError {
     /// A text for people: the step, the code, the message and the cause.
     public var description: String {
         var text = "\(step.rawValue): \(code): \(message)"
@@ -106,4 +96,8 @@ extension WorkloadIdentityError: CustomStringConvertible, LocalizedError {
 
     /// The same text for Foundation's error APIs.
     public var errorDescription: String? { description }
+}
+
+extension WorkloadIdentityError: RetryableError, UnchangedTokenError {
+    package var isUnchangedToken: Bool { code == .rejectedToken }
 }

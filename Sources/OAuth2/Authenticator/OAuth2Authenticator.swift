@@ -36,7 +36,7 @@ import TokenGeneration
 ///
 /// The authenticator sends tokens only over `https`, except to loopback addresses, and only to the
 /// given origins. It leaves a request with an `Authorization` field unchanged.
-public final class OAuth2Authenticator: URLRequestAuthenticator {
+public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInterceptor {
     /// The maximum number of wider sources; further demands use the base source.
     private static let widerLimit = 16
     /// The time after which an unused wider source makes way for others.
@@ -300,15 +300,11 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         let session = OAuth2Session(self, resuming: failure.request, sent: state.started)
         return session.action(after: response, to: failure.request, state)
     }
-}
 
-extension OAuth2Authenticator: ObservableInterceptor {
     /// Reports events to the observers of a client that has the authenticator among its
     /// interceptors.
     package func add(_ observers: [any ClientObserver]) { journal.add(observers) }
-}
 
-extension OAuth2Authenticator {
     /// The options of an authenticator.
     public struct Options: Sendable {
         /// A Boolean value that indicates whether a 403 without a reason causes a refresh like a

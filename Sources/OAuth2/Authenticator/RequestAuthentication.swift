@@ -30,7 +30,7 @@ public import TokenGeneration
 ///
 /// - Important: If your client follows redirects, it must remove `Authorization` and `DPoP` from a
 ///   request to another origin.
-public struct RequestAuthentication: Sendable {
+public struct RequestAuthentication: Sendable, Redacted {
     private let authenticator: OAuth2Authenticator
     private var session: OAuth2Session
     private let request: HTTPRequest
@@ -142,6 +142,12 @@ public struct RequestAuthentication: Sendable {
             return true
         }
     }
+
+    /// The method, the URL without its query, and the number of rejected attempts.
+    public var description: String {
+        let place = request.url.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
+        return "\(request.method) \(String(place)), rejected: \(refusals.count)"
+    }
 }
 
 extension OAuth2Authenticator {
@@ -166,13 +172,5 @@ extension OAuth2Authenticator {
         var request = HTTPRequest(method: method, url: url)
         request.headers["Authorization"] = headers["Authorization"]
         return RequestAuthentication(self, request, deadline: deadline)
-    }
-}
-
-extension RequestAuthentication: Redacted {
-    /// The method, the URL without its query, and the number of rejected attempts.
-    public var description: String {
-        let place = request.url.absoluteString.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
-        return "\(request.method) \(String(place)), rejected: \(refusals.count)"
     }
 }

@@ -60,9 +60,7 @@ public struct ResourceDemand: Sendable, Hashable {
         guard let data = Data(base64Encoded: parameter), (try? JSONObject(parsing: data)) != nil else { return nil }
         return String(data: data, encoding: .utf8)
     }
-}
 
-extension ResourceDemand {
     /// Returns a Boolean value that indicates whether two demands have the same members, as bytes.
     public static func == (left: Self, right: Self) -> Bool {
         left.maxAge == right.maxAge && left.texts == right.texts

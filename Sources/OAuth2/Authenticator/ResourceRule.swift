@@ -80,9 +80,7 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
 extension HTTPOrigin {
     /// The scheme, the host and the port.
     var text: String { "\(scheme)://\(self)" }
-}
 
-extension HTTPOrigin {
     /// A Boolean value that indicates whether requests are encrypted or never leave the machine.
     package var isConfidential: Bool { scheme == "https" || isLoopback }
 

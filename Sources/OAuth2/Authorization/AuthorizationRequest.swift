@@ -20,7 +20,7 @@ public import TokenGeneration
 ///
 /// Each request is for one response. If another process receives the response, keep ``state``,
 /// ``nonce`` and ``codeVerifier`` in the user's session, and create the request again from them.
-public struct AuthorizationRequest: Sendable {
+public struct AuthorizationRequest: Sendable, Redacted {
     /// The client's identifier.
     public let clientID: String
     /// The redirect URI, exactly as registered.
@@ -143,6 +143,9 @@ public struct AuthorizationRequest: Sendable {
         _ = try endpoint.confidentialOrigin("an authorization request")
         return try endpoint.adding(parameters, "the authorization endpoint")
     }
+
+    /// The client's identifier, without the secrets of the request.
+    public var description: String { "authorization request of \(clientID)" }
 }
 
 extension URL {
@@ -167,11 +170,6 @@ extension AuthorizationServer {
             "the server requires pushed requests: send users to the URL of the request that `push` returns"
         )
     }
-}
-
-extension AuthorizationRequest: Redacted {
-    /// The client's identifier, without the secrets of the request.
-    public var description: String { "authorization request of \(clientID)" }
 }
 
 /// The transport of an authorization response ([OAuth 2.0 Multiple Response Types

@@ -19,7 +19,7 @@ public import TokenGeneration
 ///
 /// If another process receives the redirect, keep ``state`` in the user's session, and create the
 /// request again from it.
-public struct LogoutRequest: Sendable {
+public struct LogoutRequest: Sendable, Redacted {
     /// The client's identifier.
     public let clientID: String
     /// The URI that the provider redirects the user to, exactly as registered in
@@ -113,9 +113,7 @@ public struct LogoutRequest: Sendable {
             throw OAuth2Error(.stateMismatch, "the redirect isn't for this logout request; don't show it as signed out")
         }
     }
-}
 
-extension LogoutRequest: Redacted {
     /// The client's identifier, without the ID token and the state.
     public var description: String { "logout request of \(clientID)" }
 }

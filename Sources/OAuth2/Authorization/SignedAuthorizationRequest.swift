@@ -15,7 +15,7 @@ public import TokenGeneration
 /// let url = try signed.url(at: server)
 /// let pushed = try await oauth.push(parameters: signed.parameters)
 /// ```
-public struct SignedAuthorizationRequest: Sendable {
+public struct SignedAuthorizationRequest: Sendable, Redacted {
     /// The client's identifier.
     public let clientID: String
     /// The parameters of the URL for the user: `client_id` and `request`, and for servers that
@@ -179,9 +179,7 @@ public struct SignedAuthorizationRequest: Sendable {
     private static func failure(_ error: any Error) -> OAuth2Error {
         OAuth2Error(.assertionFailed, "the authorization request can't be signed", cause: error)
     }
-}
 
-extension SignedAuthorizationRequest: Redacted {
     /// The client's identifier, without the request.
     public var description: String { "signed authorization request of \(clientID)" }
 }

@@ -7,7 +7,7 @@ public import TokenGeneration
 /// §7.3](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html)).
 ///
 /// Get its tokens with ``OAuth2Client/tokens(of:idToken:progress:)``.
-public struct BackchannelAuthentication: Sendable {
+public struct BackchannelAuthentication: Sendable, Redacted {
     /// The identifier of the request, `auth_req_id`, which is a credential.
     public let requestID: Secret
     /// The time when the request expires, on the monotonic clock.
@@ -59,9 +59,7 @@ public struct BackchannelAuthentication: Sendable {
         notified.isNotified = true
         return notified
     }
-}
 
-extension BackchannelAuthentication {
     /// Reads a response to a request, from whose time the lifetime counts.
     init(
         _ answer: AnswerMembers,
@@ -92,9 +90,7 @@ extension BackchannelAuthentication {
             expired: "the user didn't decide in time; ask again when the user expects it"
         )
     }
-}
 
-extension BackchannelAuthentication: Redacted {
     /// A text without the credentials.
     public var description: String { "backchannel authentication" }
 }

@@ -4,7 +4,7 @@ public import TokenGeneration
 
 /// The instructions for a user to authorize this device from another one
 /// ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
-public struct DeviceAuthorization: Sendable {
+public struct DeviceAuthorization: Sendable, Redacted {
     /// The code that the user enters.
     ///
     /// Show it even with ``verificationURIComplete``, so that the user can compare it.
@@ -36,9 +36,7 @@ public struct DeviceAuthorization: Sendable {
         self.expiry = expiry
         self.interval = max(interval, .seconds(1))
     }
-}
 
-extension DeviceAuthorization {
     /// Reads a response to a request, from whose time the lifetime counts.
     ///
     /// Text that the device displays is accepted only if it can't harm the user or a terminal.
@@ -77,9 +75,7 @@ extension DeviceAuthorization {
         guard text.utf8.count <= 2_048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
         return URL(string: text).flatMap { HTTPOrigin($0) == nil ? nil : $0 }
     }
-}
 
-extension DeviceAuthorization: Redacted {
     /// The host of the page for the user, without the codes.
     public var description: String { "device authorization at \(verificationURI.host ?? "nowhere")" }
 }
@@ -188,23 +184,7 @@ extension OAuth2Client {
         )
         return try await tokens(for: grant, idToken, progress: progress)
     }
-}
 
-/// A grant for which the client polls the token endpoint until the user has decided elsewhere.
-struct PolledGrant: Sendable {
-    /// The form of each token request.
-    let form: [(name: String, value: String)]
-    /// The time when the grant ends, on the monotonic clock.
-    let expiry: ContinuousClock.Instant
-    /// The minimum time between two token requests.
-    let interval: Duration
-    /// The time before the first token request.
-    let firstPause: Duration
-    /// The message for a user that doesn't decide in time.
-    let expired: String
-}
-
-extension OAuth2Client {
     /// Polls until the user has decided, and returns the tokens with the verified ID token.
     func tokens(
         for grant: PolledGrant,
@@ -251,6 +231,20 @@ extension OAuth2Client {
             }
         }
     }
+}
+
+/// A grant for which the client polls the token endpoint until the user has decided elsewhere.
+struct PolledGrant: Sendable {
+    /// The form of each token request.
+    let form: [(name: String, value: String)]
+    /// The time when the grant ends, on the monotonic clock.
+    let expiry: ContinuousClock.Instant
+    /// The minimum time between two token requests.
+    let interval: Duration
+    /// The time before the first token request.
+    let firstPause: Duration
+    /// The message for a user that doesn't decide in time.
+    let expired: String
 }
 
 /// The state of a device that polls the token endpoint until its user has authorized it

@@ -6,7 +6,7 @@ public import TokenGeneration
 /// A request to a token endpoint, or another endpoint that authenticates clients.
 ///
 /// A grant adds its parameters, and a ``ClientAuthentication`` the client's credential.
-public struct TokenRequest: Sendable {
+public struct TokenRequest: Sendable, Redacted {
     /// The server that receives the request.
     public let server: AuthorizationServer
     /// The endpoint that receives the request, by default the server's token endpoint.
@@ -95,9 +95,7 @@ public struct TokenRequest: Sendable {
         }
         return object
     }
-}
 
-extension TokenRequest: Redacted {
     /// The endpoint's host and the names of the fields, without their values.
     public var description: String {
         let names = form.map(\.name) + headers.map(\.name)

@@ -6,7 +6,7 @@ import TokenGeneration
 ///
 /// An error's text never contains a token, secret or assertion. Errors are equal if their codes
 /// are.
-public struct OAuth2Error: Error, Sendable {
+public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError, Equatable, LoggableError {
     /// The kind of failure.
     public private(set) var code: Code
     /// A description of what failed and what to do about it.
@@ -100,18 +100,12 @@ public struct OAuth2Error: Error, Sendable {
         default: false
         }
     }
-}
 
-extension OAuth2Error: RetryableError {}
-
-extension OAuth2Error: UnchangedTokenError {
     /// A Boolean value that indicates whether a wrapped source still has only an unwanted token.
     package var isUnchangedToken: Bool {
         code == .grantFailed && (cause as? any UnchangedTokenError)?.isUnchangedToken == true
     }
-}
 
-extension OAuth2Error {
     /// The kind of failure.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {
@@ -192,38 +186,15 @@ extension OAuth2Error {
         /// A name from a bounded set, suitable as a metric label.
         public var description: String { rawValue }
     }
-}
 
-extension OAuth2Error: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension OAuth2Error: CustomStringConvertible, LocalizedError {
-    /// A text for people: the code, the message, the server's error code and the cause.
-    public var description: String {
-        var text = "\(code): \(message)"
-        if let serverCode { text += " [\(serverCode)]" }
-        if let cause { text += " (\(cause))" }
-        return text
-    }
-
-    /// The same text for Foundation's error APIs.
-    public var errorDescription: String? { description }
-}
-
-extension OAuth2Error: LoggableError {
     package var logText: String {
         let text = "\(code): \(message)"
         return logText(serverCode.map { "\(text) [\($0)]" } ?? text, cause: cause)
     }
-}
 
-extension TokenError: LoggableError {
-    package var logText: String { logText("\(code): \(message)", cause: cause) }
-}
-
-extension OAuth2Error {
     /// Creates an error from an endpoint's error response, whose error texts get into it without
     /// the secrets that the server was sent.
     ///
@@ -298,6 +269,23 @@ extension OAuth2Error {
         "invalid_token", "insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof",
         "server_error", "temporarily_unavailable",
     ]
+}
+
+extension OAuth2Error: CustomStringConvertible, LocalizedError {
+    /// A text for people: the code, the message, the server's error code and the cause.
+    public var description: String {
+        var text = "\(code): \(message)"
+        if let serverCode { text += " [\(serverCode)]" }
+        if let cause { text += " (\(cause))" }
+        return text
+    }
+
+    /// The same text for Foundation's error APIs.
+    public var errorDescription: String? { description }
+}
+
+extension TokenError: LoggableError {
+    package var logText: String { logText("\(code): \(message)", cause: cause) }
 }
 
 extension AuthenticationChallenge {

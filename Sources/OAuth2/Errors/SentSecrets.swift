@@ -10,7 +10,7 @@ import TokenGeneration
 ///
 /// A budget bounds the work for a text. A text that would cost more isn't shown at all. Neither is
 /// one that contains a secret of fewer than four bytes, because the rest would reveal it.
-struct SentSecrets: Sendable {
+struct SentSecrets: Sendable, Redacted {
     /// The replacement for a secret.
     static let placeholder = "<redacted>"
     static let none = Self([])
@@ -67,9 +67,7 @@ struct SentSecrets: Sendable {
         guard let error = error as? TokenError, let message = redacted(error.message) else { return nil }
         return TokenError(error.code, message)
     }
-}
 
-extension SentSecrets: Redacted {
     /// The number of secrets.
     var description: String { "\(texts.count) secrets" }
 }

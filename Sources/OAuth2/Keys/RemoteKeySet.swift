@@ -259,9 +259,7 @@ public final class RemoteKeySet: Sendable {
     }
 
     private var observers: [any ClientObserver] { source.client.options.observers }
-}
 
-extension RemoteKeySet {
     /// The lifetime of the keys and the limits of requests.
     public struct Options: Sendable {
         /// The lifetime of the keys if the server doesn't state one.

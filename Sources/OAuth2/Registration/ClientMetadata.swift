@@ -101,67 +101,7 @@ public struct ClientMetadata: Sendable, Hashable {
     private mutating func set(_ name: String, _ values: [String]) {
         members[name] = values.isEmpty ? nil : .array(values.map(JSONValue.string))
     }
-}
 
-extension JSONObject {
-    /// A Boolean value that indicates whether a JWK is for encryption.
-    fileprivate var isForEncryption: Bool { self["use"] == "enc" }
-}
-
-/// A message for which a client registers the algorithms of its signature and its encryption.
-///
-/// ```swift
-/// metadata.secure(
-///     .idToken,
-///     signedWith: .es256,
-///     encryptedWith: .rsaOAEP256
-/// )
-/// verifier.decrypter = try metadata.decrypter(for: .idToken, keys: [key])
-/// ```
-public struct SecuredMessage: Hashable, Sendable {
-    package let signingMember: String
-    let algorithmMember: String
-    let encryptionMember: String
-
-    /// The ID token ([OpenID Connect Registration
-    /// §2](https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata)).
-    public static let idToken = Self(response: "id_token")
-    /// The UserInfo response ([OpenID Connect Registration
-    /// §2](https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata)).
-    public static let userInfo = Self(response: "userinfo")
-    /// The authorization response
-    /// ([JARM §3](https://openid.net/specs/oauth-v2-jarm-final.html)).
-    public static let authorizationResponse = Self(response: "authorization")
-    /// The introspection response
-    /// ([RFC 9701 §6](https://www.rfc-editor.org/rfc/rfc9701#section-6)).
-    public static let introspectionResponse = Self(response: "introspection")
-    /// The authorization request
-    /// ([RFC 9101 §10.1](https://www.rfc-editor.org/rfc/rfc9101#section-10.1)).
-    ///
-    /// The client encrypts it with ``SignedAuthorizationRequest/encrypted(for:encryption:)``, and
-    /// the server decrypts it.
-    public static let requestObject = Self(
-        signingMember: "request_object_signing_alg",
-        algorithmMember: "request_object_encryption_alg",
-        encryptionMember: "request_object_encryption_enc"
-    )
-
-    private init(signingMember: String, algorithmMember: String, encryptionMember: String) {
-        self.signingMember = signingMember
-        self.algorithmMember = algorithmMember
-        self.encryptionMember = encryptionMember
-    }
-
-    private init(response name: String) {
-        self.init(
-            signingMember: "\(name)_signed_response_alg",
-            algorithmMember: "\(name)_encrypted_response_alg",
-            encryptionMember: "\(name)_encrypted_response_enc"
-        )
-    }
-}
-
-extension ClientMetadata {
     /// Registers the signature and the encryption of a message, and replaces the registered ones.
     ///
     /// - Parameters:
@@ -269,6 +209,64 @@ extension ClientMetadata {
             throw TokenError(.unsupportedAlgorithm, "“\(member)” of the client isn't a supported algorithm")
         }
         return algorithm
+    }
+}
+
+extension JSONObject {
+    /// A Boolean value that indicates whether a JWK is for encryption.
+    fileprivate var isForEncryption: Bool { self["use"] == "enc" }
+}
+
+/// A message for which a client registers the algorithms of its signature and its encryption.
+///
+/// ```swift
+/// metadata.secure(
+///     .idToken,
+///     signedWith: .es256,
+///     encryptedWith: .rsaOAEP256
+/// )
+/// verifier.decrypter = try metadata.decrypter(for: .idToken, keys: [key])
+/// ```
+public struct SecuredMessage: Hashable, Sendable {
+    package let signingMember: String
+    let algorithmMember: String
+    let encryptionMember: String
+
+    /// The ID token ([OpenID Connect Registration
+    /// §2](https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata)).
+    public static let idToken = Self(response: "id_token")
+    /// The UserInfo response ([OpenID Connect Registration
+    /// §2](https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata)).
+    public static let userInfo = Self(response: "userinfo")
+    /// The authorization response
+    /// ([JARM §3](https://openid.net/specs/oauth-v2-jarm-final.html)).
+    public static let authorizationResponse = Self(response: "authorization")
+    /// The introspection response
+    /// ([RFC 9701 §6](https://www.rfc-editor.org/rfc/rfc9701#section-6)).
+    public static let introspectionResponse = Self(response: "introspection")
+    /// The authorization request
+    /// ([RFC 9101 §10.1](https://www.rfc-editor.org/rfc/rfc9101#section-10.1)).
+    ///
+    /// The client encrypts it with ``SignedAuthorizationRequest/encrypted(for:encryption:)``, and
+    /// the server decrypts it.
+    public static let requestObject = Self(
+        signingMember: "request_object_signing_alg",
+        algorithmMember: "request_object_encryption_alg",
+        encryptionMember: "request_object_encryption_enc"
+    )
+
+    private init(signingMember: String, algorithmMember: String, encryptionMember: String) {
+        self.signingMember = signingMember
+        self.algorithmMember = algorithmMember
+        self.encryptionMember = encryptionMember
+    }
+
+    private init(response name: String) {
+        self.init(
+            signingMember: "\(name)_signed_response_alg",
+            algorithmMember: "\(name)_encrypted_response_alg",
+            encryptionMember: "\(name)_encrypted_response_enc"
+        )
     }
 }
 

@@ -144,9 +144,7 @@ public struct ProtectedResource: Sendable, Hashable {
         let authority = identifier.firstRange(of: "://")?.upperBound ?? identifier.startIndex
         return identifier[authority...].firstIndex { $0 == "/" || $0 == "?" } ?? identifier.endIndex
     }
-}
 
-extension ProtectedResource {
     /// A document that may have the metadata, and the resources that it may describe.
     private typealias Location = (url: URL, identifiers: [String])
 

@@ -79,7 +79,7 @@ extension ComparedByParts {
 
 /// The tokens in a token endpoint's response
 /// ([RFC 6749 §5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
-public struct IssuedTokens: Sendable {
+public struct IssuedTokens: Sendable, Redacted {
     /// The access token, or after a token exchange the token of type ``issuedTokenType``.
     public let accessToken: AccessToken
     /// The refresh token, if the server issued one.
@@ -116,9 +116,7 @@ public struct IssuedTokens: Sendable {
     public var authorizationDetails: [AuthorizationDetail] {
         (members["authorization_details"]?.array ?? []).compactMap(AuthorizationDetail.init)
     }
-}
 
-extension IssuedTokens: Redacted {
     /// The names of the response's members, without the tokens.
     public var description: String { "issued tokens: \(members.map(\.name).joined(separator: ", "))" }
 }

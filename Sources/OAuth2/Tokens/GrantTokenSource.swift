@@ -298,37 +298,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         }
         return try await task.value.get()
     }
-}
 
-extension DPoPKey {
-    /// A text that distinguishes tokens bound to this key from others.
-    fileprivate var identifier: String {
-        switch kind {
-        case .generated(let algorithm): "dpop \(algorithm)"
-        case .fixed(let generator): "dpop \(generator.thumbprint)"
-        }
-    }
-}
-
-extension RefreshTable.Answer {
-    /// Classifies the failure of a refresh.
-    fileprivate init(_ error: OAuth2Error) {
-        self =
-            if error.code == .reauthenticationRequired {
-                .invalidGrant
-            } else if error.isPossiblyLostRotation {
-                .lost
-            } else if error.isTooLateToSend {
-                .late
-            } else if error.code == .serverUnreachable {
-                .notSent
-            } else {
-                error.code == .serverTransient ? .busy : .rejected
-            }
-    }
-}
-
-extension GrantTokenSource {
     /// Removes the record from the store once the current holder of the lock has released it.
     ///
     /// If the grant needs a user, a sign-out record replaces it. Another process, or this one after
@@ -400,5 +370,33 @@ extension GrantTokenSource {
             if let error = error as? OAuth2Error { throw error }
             throw OAuth2Error(.storeFailed, "the token store could not be changed", cause: error)
         }
+    }
+}
+
+extension DPoPKey {
+    /// A text that distinguishes tokens bound to this key from others.
+    fileprivate var identifier: String {
+        switch kind {
+        case .generated(let algorithm): "dpop \(algorithm)"
+        case .fixed(let generator): "dpop \(generator.thumbprint)"
+        }
+    }
+}
+
+extension RefreshTable.Answer {
+    /// Classifies the failure of a refresh.
+    fileprivate init(_ error: OAuth2Error) {
+        self =
+            if error.code == .reauthenticationRequired {
+                .invalidGrant
+            } else if error.isPossiblyLostRotation {
+                .lost
+            } else if error.isTooLateToSend {
+                .late
+            } else if error.code == .serverUnreachable {
+                .notSent
+            } else {
+                error.code == .serverTransient ? .busy : .rejected
+            }
     }
 }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A `ClientObserver` of the authenticator's clients receives it.
 @nonexhaustive
-public enum OAuth2Event: Sendable, Hashable {
+public enum OAuth2Event: Sendable, Hashable, ObservedEvent {
     /// A request to the token endpoint is about to be sent, for the first time or again.
     case requested
     /// A caller waits for a token.
@@ -47,31 +47,7 @@ public enum OAuth2Event: Sendable, Hashable {
     case signedOut
     /// The user signed in with new tokens.
     case signedIn
-}
 
-/// The numbers of events since an authenticator was created.
-public struct OAuth2Counters: Sendable, Hashable {
-    /// The number of requests to the token endpoint, including retries.
-    public var tokenRequests = 0
-    /// The number of tokens that the server issued.
-    public var refreshes = 0
-    /// The number of tokens found in the store.
-    public var found = 0
-    /// The number of failed attempts to get a token.
-    public var failures = 0
-    /// The number of callers that waited for a token.
-    public var waits = 0
-    /// The number of rejected requests that were retried.
-    public var retries = 0
-    /// The number of rejected requests that weren't retried.
-    public var refusals = 0
-    /// The number of rotated refresh tokens.
-    public var rotations = 0
-    /// The number of tokens that the store couldn't save.
-    public var storeFailures = 0
-}
-
-extension OAuth2Event: ObservedEvent {
     /// `oauth2.token.` and the name of the case in snake case, such as
     /// `oauth2.token.refresh_failed`.
     public var name: String { "oauth2.token.\(shortName)" }
@@ -168,6 +144,45 @@ extension OAuth2Event: ObservedEvent {
     private static func seconds(_ duration: Duration) -> String { String(duration / .seconds(1)) }
 }
 
+/// The numbers of events since an authenticator was created.
+public struct OAuth2Counters: Sendable, Hashable {
+    /// The number of requests to the token endpoint, including retries.
+    public var tokenRequests = 0
+    /// The number of tokens that the server issued.
+    public var refreshes = 0
+    /// The number of tokens found in the store.
+    public var found = 0
+    /// The number of failed attempts to get a token.
+    public var failures = 0
+    /// The number of callers that waited for a token.
+    public var waits = 0
+    /// The number of rejected requests that were retried.
+    public var retries = 0
+    /// The number of rejected requests that weren't retried.
+    public var refusals = 0
+    /// The number of rotated refresh tokens.
+    public var rotations = 0
+    /// The number of tokens that the store couldn't save.
+    public var storeFailures = 0
+
+    fileprivate mutating func count(_ event: OAuth2Event) {
+        switch event {
+        case .requested: tokenRequests += 1
+        case .awaited: waits += 1
+        case .retried: retries += 1
+        case .refused: refusals += 1
+        case .refreshed(_, _, isFound: true): found += 1
+        case .refreshed(_, _, isFound: false): refreshes += 1
+        case .refreshFailed: failures += 1
+        case .rotated: rotations += 1
+        case .storeFailed: storeFailures += 1
+        case .refreshStarted, .refreshInDoubt, .backoff, .dead, .nonceUpdated, .skewChanged, .demanded, .withheld,
+            .signedOut, .signedIn:
+            break
+        }
+    }
+}
+
 /// The counters and observers of an authenticator.
 final class TokenJournal: Sendable {
     private struct State {
@@ -205,25 +220,6 @@ final class TokenJournal: Sendable {
             add(.dead(error.code, isPossiblyLostRotation: error.isPossiblyLostRotation))
         } else if let backoff {
             add(.backoff(backoff, error.code))
-        }
-    }
-}
-
-extension OAuth2Counters {
-    fileprivate mutating func count(_ event: OAuth2Event) {
-        switch event {
-        case .requested: tokenRequests += 1
-        case .awaited: waits += 1
-        case .retried: retries += 1
-        case .refused: refusals += 1
-        case .refreshed(_, _, isFound: true): found += 1
-        case .refreshed(_, _, isFound: false): refreshes += 1
-        case .refreshFailed: failures += 1
-        case .rotated: rotations += 1
-        case .storeFailed: storeFailures += 1
-        case .refreshStarted, .refreshInDoubt, .backoff, .dead, .nonceUpdated, .skewChanged, .demanded, .withheld,
-            .signedOut, .signedIn:
-            break
         }
     }
 }

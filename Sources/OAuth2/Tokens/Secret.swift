@@ -5,7 +5,7 @@ public import TokenGeneration
 ///
 /// Every description, mirror and dump of it is redacted. Secrets compare in constant time, and the
 /// memory is cleared when the last copy is released.
-public struct Secret: Sendable, Hashable {
+public struct Secret: Sendable, Hashable, Redacted, CustomDebugStringConvertible {
     private let bytes: SecretBytes
 
     /// Creates a secret from its text.
@@ -41,9 +41,7 @@ public struct Secret: Sendable, Hashable {
             return Array(digest.prefix(16))
         }
     }
-}
 
-extension Secret: Redacted, CustomDebugStringConvertible {
     /// Always `<redacted>`.
     public var description: String { "<redacted>" }
     /// Always `<redacted>`.

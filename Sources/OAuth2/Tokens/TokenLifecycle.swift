@@ -307,47 +307,7 @@ struct TokenLifecycle: Sendable {
         self.refresh = nil
         backgroundGate = now + Self.backgroundPause
     }
-}
 
-extension OAuth2Error {
-    /// A Boolean value that indicates whether the failure isn't a server's, so a backoff is
-    /// pointless.
-    fileprivate var isOfStore: Bool {
-        [
-            .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,
-            .insecureTransport,
-            .endpointMissing,
-        ].contains(code)
-    }
-}
-
-// MARK: Timing
-
-extension TokenLifecycle.Held {
-    init(token: AccessToken, generation: Int, at now: ContinuousClock.Instant, jitter: Double) {
-        self.token = token
-        self.generation = generation
-        guard let lifetime = token.expiry.map({ $0 - token.requested }) else {
-            soft = token.requested + .seconds(600)
-            hard = nil
-            return
-        }
-        guard lifetime >= .seconds(1) else {
-            // Otherwise a lifetime of 0 would cause a token request for every single request.
-            soft = now + .seconds(1)
-            hard = soft
-            return
-        }
-        // Early enough for a refresh to finish, with jitter, and at most a quarter of the lifetime.
-        let share = 0.5 + 0.5 * min(max(jitter, 0), 1)
-        let early = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
-        soft = token.renewal.map { min($0, early) } ?? early
-        // Early enough for a request to arrive before the token expires.
-        hard = token.requested + lifetime - min(.seconds(30), lifetime / 10)
-    }
-}
-
-extension TokenLifecycle {
     /// A request that a resource rejected because of its token.
     struct RefusedRequest {
         let fingerprint: [UInt8]
@@ -440,6 +400,44 @@ extension TokenLifecycle {
             .freshTokenRejected,
             "the resource rejects a token that was issued for this request; check its audience and scope"
         )
+    }
+}
+
+extension OAuth2Error {
+    /// A Boolean value that indicates whether the failure isn't a server's, so a backoff is
+    /// pointless.
+    fileprivate var isOfStore: Bool {
+        [
+            .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,
+            .insecureTransport,
+            .endpointMissing,
+        ].contains(code)
+    }
+}
+
+// MARK: Timing
+
+extension TokenLifecycle.Held {
+    init(token: AccessToken, generation: Int, at now: ContinuousClock.Instant, jitter: Double) {
+        self.token = token
+        self.generation = generation
+        guard let lifetime = token.expiry.map({ $0 - token.requested }) else {
+            soft = token.requested + .seconds(600)
+            hard = nil
+            return
+        }
+        guard lifetime >= .seconds(1) else {
+            // Otherwise a lifetime of 0 would cause a token request for every single request.
+            soft = now + .seconds(1)
+            hard = soft
+            return
+        }
+        // Early enough for a refresh to finish, with jitter, and at most a quarter of the lifetime.
+        let share = 0.5 + 0.5 * min(max(jitter, 0), 1)
+        let early = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
+        soft = token.renewal.map { min($0, early) } ?? early
+        // Early enough for a request to arrive before the token expires.
+        hard = token.requested + lifetime - min(.seconds(30), lifetime / 10)
     }
 }
 

@@ -313,9 +313,7 @@ public final class SigningKeyRing: Sendable {
         let now = timeSource.now()
         state.withLock { $0.adopt(set, asOf: time, at: now) }
     }
-}
 
-extension SigningKeyRing {
     /// The life of the keys, and the properties of hosts and verifiers that it depends on.
     ///
     /// All hosts that share a ring need the same options. A changed option applies to keys that are

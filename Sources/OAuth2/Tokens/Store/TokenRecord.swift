@@ -81,14 +81,51 @@ public struct TokenRecord: Sendable, ComparedByParts {
                 accessToken, refreshToken, proofKey, expiration, obtained, end, generation, refreshAttempt, pause,
             ]
     }
-}
 
-extension TokenRecord {
     /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown, zero
     /// if it was obtained in the future, with one second of tolerance for clock corrections.
     func timeLeft(at date: Date) -> TimeInterval? {
         if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
         return expiration?.timeIntervalSince(date)
+    }
+
+    /// The placeholder for an access token that hasn't been issued yet.
+    static let noToken = Secret("")
+
+    /// Creates the record of a token and the values issued along with it.
+    init(_ token: AccessToken, refreshToken: Secret? = nil, boundKey: BoundKey? = nil, at timeSource: TimeSource) {
+        let left = token.expiry.map { $0 - timeSource.now() }
+        self.init(
+            accessToken: token.value,
+            tokenType: token.type,
+            scope: token.scope,
+            expiration: left.map { timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+            refreshToken: refreshToken,
+            obtained: timeSource.date()
+        )
+        bind(to: boundKey)
+    }
+
+    /// Creates a record with a refresh token and no access token yet.
+    init(awaiting refreshToken: Secret?) {
+        self.init(
+            accessToken: Self.noToken,
+            expiration: Date(timeIntervalSince1970: 0),
+            refreshToken: refreshToken
+        )
+    }
+
+    /// Creates the record that replaces the tokens when the grant has ended.
+    init(_ end: GrantEnd, replacing earlier: TokenRecord? = nil) {
+        self.init(awaiting: nil)
+        self.end = end
+        epoch = earlier?.epoch
+        generation = earlier?.generation ?? 0
+    }
+
+    mutating func bind(to key: BoundKey?) {
+        proofKey = key?.pem
+        proofKeyThumbprint = key?.generator.thumbprint
     }
 }
 
@@ -174,47 +211,6 @@ public struct RefreshPause: Sendable, Hashable {
     public init(duration: Duration, end: Date) {
         self.duration = duration
         self.end = end
-    }
-}
-
-extension TokenRecord {
-    /// The placeholder for an access token that hasn't been issued yet.
-    static let noToken = Secret("")
-
-    /// Creates the record of a token and the values issued along with it.
-    init(_ token: AccessToken, refreshToken: Secret? = nil, boundKey: BoundKey? = nil, at timeSource: TimeSource) {
-        let left = token.expiry.map { $0 - timeSource.now() }
-        self.init(
-            accessToken: token.value,
-            tokenType: token.type,
-            scope: token.scope,
-            expiration: left.map { timeSource.date().addingTimeInterval($0 / .seconds(1)) },
-            refreshToken: refreshToken,
-            obtained: timeSource.date()
-        )
-        bind(to: boundKey)
-    }
-
-    /// Creates a record with a refresh token and no access token yet.
-    init(awaiting refreshToken: Secret?) {
-        self.init(
-            accessToken: Self.noToken,
-            expiration: Date(timeIntervalSince1970: 0),
-            refreshToken: refreshToken
-        )
-    }
-
-    /// Creates the record that replaces the tokens when the grant has ended.
-    init(_ end: GrantEnd, replacing earlier: TokenRecord? = nil) {
-        self.init(awaiting: nil)
-        self.end = end
-        epoch = earlier?.epoch
-        generation = earlier?.generation ?? 0
-    }
-
-    mutating func bind(to key: BoundKey?) {
-        proofKey = key?.pem
-        proofKeyThumbprint = key?.generator.thumbprint
     }
 }
 
