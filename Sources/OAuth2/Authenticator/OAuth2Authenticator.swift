@@ -37,9 +37,7 @@ import TokenGeneration
 /// The authenticator sends tokens only over `https`, except to loopback addresses, and only to the
 /// given origins. It leaves a request with an `Authorization` field unchanged.
 public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInterceptor {
-    /// The maximum number of wider sources; further demands use the base source.
     private static let widerLimit = 16
-    /// The time after which an unused wider source makes way for others.
     private static let widerLifetime = Duration.seconds(3_600)
 
     /// `Authorization` and `DPoP`.
@@ -47,21 +45,17 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
     let base: CachedTokenSource
     let timing: OAuth2Timing
     let options: Options
-    /// A Boolean value that indicates whether the tokens are bound to a key.
     let isDPoP: Bool
     let journal: TokenJournal
     /// The nonces and clocks of the resources; the token endpoint keeps the authorization server's.
     let hints: DPoPServerState
     let resources: ResourceRule
-    /// The origins for which an event has reported that they get no token.
     let withheld = Mutex<Set<HTTPOrigin>>([])
     private let grantSource: GrantTokenSource?
-    /// The grant that can be widened, and the closure that creates the source of a wider one.
     private let wideGrant: (grant: any Grant, makeSource: @Sendable (any Grant) -> GrantTokenSource)?
     /// The sources of wider grants, and those that the application provides for demands.
     private let wider = Mutex<[WiderKey: (source: CachedTokenSource, used: ContinuousClock.Instant)]>([:])
 
-    /// The key of a source that meets a demand.
     private enum WiderKey: Hashable {
         case grant(ByteComparedString)
         case demand(ResourceDemand)
@@ -196,7 +190,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         [base] + wider.withLock { $0.values.map(\.source) }
     }
 
-    /// Returns the source of a grant that meets a demand, or the application's source for it.
     func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
         if let wideGrant, let grant = grant(answering: demand) {
             return widerSource(.grant(ByteComparedString(grant.identifier))) { wideGrant.makeSource(grant) }
@@ -204,7 +197,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         return widerSource(.demand(demand)) { options.stepUpSource?(demand) }
     }
 
-    /// Returns the existing source for a demand.
     func knownWiderSource(answering demand: ResourceDemand) -> CachedTokenSource? {
         knownWiderSource(
             grant(answering: demand).map { .grant(ByteComparedString($0.identifier)) } ?? .demand(demand)
@@ -301,8 +293,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         return session.action(after: response, to: failure.request, state)
     }
 
-    /// Reports events to the observers of a client that has the authenticator among its
-    /// interceptors.
     package func add(_ observers: [any ClientObserver]) { journal.add(observers) }
 
     /// The options of an authenticator.

@@ -5,38 +5,31 @@ import TokenGeneration
 
 /// The authentication of one request, with what it remembers between its attempts.
 struct OAuth2Session: AuthenticationSession {
-    /// The credential of an attempt.
     private struct Credential {
         let source: CachedTokenSource
         let token: Secret
         let isDPoP: Bool
-        /// The nonce and the time in the proof, if there is one.
         var proof: (nonce: String?, date: Date)?
     }
 
-    /// A rejected attempt.
     private struct Rejection {
         let refusal: ResourceRefusal
         let request: HTTPRequest
         let response: HTTPResponse
         let origin: HTTPOrigin
         let credential: Credential
-        /// The reasons why the operation's earlier attempts were rejected.
         let earlier: [ResourceRefusal.Kind]
     }
 
-    /// The maximum number of origins for which an event reports that they get no token.
     private static let withheldLimit = 64
 
     private let owner: OAuth2Authenticator
     private var credential: Credential?
-    /// The time when the attempt was sent, or an earlier one.
     private var sent: Moment?
 
     init(_ owner: OAuth2Authenticator) { self.owner = owner }
 
-    /// Resumes the session of a request that carries a token, for a caller that has kept only the
-    /// request.
+    /// Resumes the session of a caller that has kept only the request with its token.
     init(_ owner: OAuth2Authenticator, resuming request: HTTPRequest, sent: ContinuousClock.Instant?) {
         self.owner = owner
         self.sent = sent.map { Moment($0) }
@@ -61,7 +54,6 @@ struct OAuth2Session: AuthenticationSession {
         try await authenticate(&request, until: context.deadline, after: context.retryState)
     }
 
-    /// Adds the token to a request that it is meant for.
     mutating func authenticate(
         _ request: inout HTTPRequest,
         until deadline: ContinuousClock.Instant?,
@@ -111,8 +103,6 @@ struct OAuth2Session: AuthenticationSession {
         sent = owner.timing.timeSource.moment
     }
 
-    /// Returns the source for an attempt: a wider grant's if the resource demanded one, or the
-    /// base.
     private func source(after state: Retry.State) -> CachedTokenSource {
         for error in state.authenticationErrors.reversed() {
             guard let refusal = ResourceRefusal(error, isDPoP: owner.isDPoP), let challenge = refusal.challenge,
@@ -177,8 +167,7 @@ struct OAuth2Session: AuthenticationSession {
         return action
     }
 
-    /// Returns the reason why a rejected request had no token, if it's that the application doesn't
-    /// name its origin.
+    /// Returns an error if a rejected request had no token because no resource covers its origin.
     private func withheldReason(
         _ request: HTTPRequest,
         _ response: HTTPResponse,

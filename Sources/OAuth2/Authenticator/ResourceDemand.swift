@@ -52,10 +52,8 @@ public struct ResourceDemand: Sendable, Hashable {
         }
     }
 
-    /// The error code of a claims challenge.
     static let claimsError = "insufficient_claims"
 
-    /// Returns the JSON object in a parameter in base64, or `nil` for anything else.
     private static func claims(_ parameter: String) -> String? {
         guard let data = Data(base64Encoded: parameter), (try? JSONObject(parsing: data)) != nil else { return nil }
         return String(data: data, encoding: .utf8)
@@ -92,31 +90,25 @@ struct ResourceRefusal {
     enum Kind: Hashable {
         /// A response that isn't about authentication.
         case unrelated
-        /// The resource requires a nonce in the DPoP proof
-        /// ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
+        /// [RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)
         case nonceNeeded
         case proofRejected
-        /// The user must authenticate again, or more strongly
-        /// ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)), or the token must
-        /// have other claims.
+        /// Another authentication ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)) or
+        /// other claims.
         case stepUpRequired
         case insufficientScope
         /// A 403 without a reason.
         case forbidden
-        /// The resource rejected the token
-        /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+        /// [RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)
         case tokenRejected
         /// A 401 with an unknown error code.
         case unclear
     }
 
     let kind: Kind
-    /// The challenge that determined the kind.
     let challenge: AuthenticationChallenge?
 
-    /// Interprets a response to a request that carried the token with the scheme `DPoP` or not.
-    ///
-    /// Some servers put the error into the body.
+    /// Interprets a response to a request with the scheme `DPoP` or not.
     init(status: Int, headers: HTTPHeaders, body: Data?, isDPoP: Bool) {
         guard status == 400 || status == 401 || status == 403 else {
             self.init(.unrelated, nil)
@@ -156,7 +148,6 @@ struct ResourceRefusal {
         self.challenge = challenge
     }
 
-    /// Interprets the response to an operation's earlier attempt.
     init?(_ error: any Error, isDPoP: Bool) {
         guard let error = error as? ServerError else { return nil }
         self.init(status: error.errorCode, headers: error.headers, body: error.response, isDPoP: isDPoP)

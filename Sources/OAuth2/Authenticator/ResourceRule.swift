@@ -51,7 +51,6 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
         self = .origins(of: elements)
     }
 
-    /// The origins, for an error's message.
     var text: String {
         guard case .origins(let origins) = wrapped else { return "https origins" }
         let shown = origins.prefix(8).map(\.text).joined(separator: ", ")
@@ -59,10 +58,6 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
     }
 
     /// Returns `true` if a request to an origin gets the token.
-    ///
-    /// The origin is `nil` if the URL has none.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is misconfigured.
     package func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
         switch wrapped {
         case .every: return true
@@ -78,16 +73,13 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
 }
 
 extension HTTPOrigin {
-    /// The scheme, the host and the port.
     var text: String { "\(scheme)://\(self)" }
 
     /// A Boolean value that indicates whether requests are encrypted or never leave the machine.
     package var isConfidential: Bool { scheme == "https" || isLoopback }
 
-    /// A Boolean value that indicates whether the host is a name or an address of this machine.
-    ///
-    /// The host can have any spelling that the system's resolver accepts. The property covers more
-    /// hosts than ``HTTPOrigin/isLoopback``, which decides which requests may be sent without TLS.
+    /// Covers every spelling that the system's resolver accepts, unlike ``HTTPOrigin/isLoopback``,
+    /// which decides which requests may be sent without TLS.
     var isThisMachine: Bool {
         var name = Substring(host)
         while name.last == "." { name.removeLast() }
@@ -107,8 +99,7 @@ extension HTTPOrigin {
         return octets[12] == 127 || octets[12] == 0
     }
 
-    /// Returns a Boolean value that indicates whether an IPv4 address, in network byte order, is in
-    /// 127/8, or in 0/8, which also leads to this machine.
+    /// 127/8, or 0/8, which also leads to this machine; the address is in network byte order.
     private static func isThisMachine(_ address: UInt32) -> Bool {
         let first = UInt32(bigEndian: address) >> 24
         return first == 127 || first == 0
@@ -116,15 +107,11 @@ extension HTTPOrigin {
 }
 
 extension URL {
-    /// Returns the origin, if requests are encrypted or never leave the machine.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`, about the content `what`.
     func confidentialOrigin(_ what: String) throws(OAuth2Error) -> HTTPOrigin {
         guard let origin = HTTPOrigin(self), origin.isConfidential else { throw isNotConfidential(what) }
         return origin
     }
 
-    /// Returns an error for content that must not be sent to this URL.
     func isNotConfidential(_ what: String) -> OAuth2Error {
         OAuth2Error(.insecureTransport, "\(what) requires https, which \(host ?? "the URL") doesn't use")
     }

@@ -33,7 +33,6 @@ public struct AuthorizationRequest: Sendable, Redacted {
     public let codeVerifier: CodeVerifier
     /// The response mode, or `nil` for the server's default, which is the query.
     public let responseMode: ResponseMode?
-    /// The ID token that the token endpoint must issue.
     let expectedIDToken: ExpectedIDToken
     /// All parameters in the order to send them, in the URL, a pushed request or a signed one.
     ///
@@ -109,7 +108,6 @@ public struct AuthorizationRequest: Sendable, Redacted {
         self.parameters = parameters + (try RequestedAccess.additional(additionalParameters, besides: own))
     }
 
-    /// Parses `max_age`, which the ID token is checked against.
     private static func maximumAuthenticationAge(_ text: String?) throws(OAuth2Error) -> Duration? {
         guard let text else { return nil }
         guard let seconds = UInt32(text) else {
@@ -131,9 +129,7 @@ public struct AuthorizationRequest: Sendable, Redacted {
         return try Self.url(at: server, parameters: parameters)
     }
 
-    /// Returns the authorization endpoint's URL with parameters.
-    ///
-    /// The endpoint's own query is kept
+    /// Keeps the endpoint's own query
     /// ([RFC 6749 §3.1](https://www.rfc-editor.org/rfc/rfc6749#section-3.1)).
     static func url(
         at server: AuthorizationServer,
@@ -149,7 +145,6 @@ public struct AuthorizationRequest: Sendable, Redacted {
 }
 
 extension URL {
-    /// Returns the URL of an endpoint with parameters after its own query.
     func adding(_ parameters: [(name: String, value: String)], _ place: String) throws(OAuth2Error) -> URL {
         let text = absoluteString
         let separator = !text.contains("?") ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"
@@ -161,8 +156,7 @@ extension URL {
 }
 
 extension AuthorizationServer {
-    /// Throws an error if the server requires pushed authorization requests
-    /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)).
+    /// [RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5).
     func checkTakesRequestsFromUsers() throws(OAuth2Error) {
         guard requiresPushedAuthorizationRequests else { return }
         throw OAuth2Error(
@@ -194,7 +188,6 @@ public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
     /// A signed response in the query of the redirect URI.
     public static let queryJWT = Self("query.jwt")
 
-    /// A Boolean value that indicates whether the server signs its response.
     package var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
 
     /// The name.

@@ -166,7 +166,6 @@ extension AuthorizationRequest {
     }
 }
 
-/// The parameters of a response, without repetitions.
 private struct AuthorizationAnswer {
     private static let known = Set(
         [
@@ -187,7 +186,6 @@ private struct AuthorizationAnswer {
         }
     }
 
-    /// Reads the claims of a signed response.
     init(_ claims: JSONObject) throws(OAuth2Error) {
         for claim in claims where Self.known.contains(ByteComparedString(claim.name)) {
             guard let text = claim.value.string else {
@@ -200,17 +198,13 @@ private struct AuthorizationAnswer {
     /// The values that may be credentials, although an error response should have none.
     var credentials: [String] { ["code", "response", "access_token", "id_token"].compactMap { self[$0] } }
 
-    /// Accesses a parameter.
-    ///
-    /// An empty one counts as missing.
     subscript(name: String) -> String? {
         values[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 }
 
 extension OAuth2Error {
-    /// Creates an error from an authorization endpoint's error response
-    /// ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
+    /// [RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1).
     fileprivate init(authorizationError: String, description: String?, uri: String?, hiding secrets: SentSecrets) {
         let serverCode = Self.printable(serverCode: authorizationError, hiding: secrets)
         let words = description.flatMap { Self.printable($0, limit: 256, hiding: secrets) }

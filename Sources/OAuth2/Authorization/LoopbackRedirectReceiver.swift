@@ -58,7 +58,6 @@ public final class LoopbackRedirectReceiver: Sendable {
         try self.init(path: path, port: port, pages: pages, patience: .seconds(10))
     }
 
-    /// Creates a receiver with a timeout for each connection's request.
     package init(
         path: String = "/callback",
         port: UInt16 = 0,
@@ -126,27 +125,19 @@ public final class LoopbackRedirectReceiver: Sendable {
 
 /// The response that a ``LoopbackRedirectReceiver`` waits for.
 struct ExpectedRedirect {
-    /// The `state` of the request.
     let state: Secret
-    /// The decrypter of the response, or `nil` if it isn't encrypted.
     let decrypter: JWEDecrypter?
 }
 
-/// The decision about a request to a ``LoopbackRedirectReceiver``.
 enum RedirectVerdict: Hashable {
-    /// The expected response, with its query and whether it's an error.
     case answer(query: String, isRefusal: Bool)
     /// A request that came before a task waits for the response.
     case early
-    /// Another request.
     case refused(status: Int)
     /// A response with another `state`.
     case foreign
 
-    /// Decides how to treat a request.
-    ///
-    /// The `host` is the receiver's address and port; another one comes from a web page. The
-    /// expected response is `nil` if no task is waiting yet.
+    /// The `host` is the receiver's address and port; another one comes from a web page.
     static func on(_ head: RequestHead, host: String, path: String, expecting expected: ExpectedRedirect?) -> Self {
         // An authorization response has no body.
         guard head.target.hasPrefix("/"), head.headers.values(for: "Host") == [host],
@@ -173,15 +164,12 @@ enum RedirectVerdict: Hashable {
     }
 }
 
-/// A response that a browser shows.
 struct RedirectResponse {
     let status: Int
     let html: String
 
-    /// The bytes of the response.
-    ///
-    /// It contains nothing from the request, isn't cached, and makes the browser load nothing. It
-    /// has no reason phrase, which browsers ignore.
+    /// Not cached, with nothing from the request, and without a reason phrase, which browsers
+    /// ignore.
     var bytes: Data {
         let head = [
             "HTTP/1.1 \(status) ", "Content-Type: text/html; charset=utf-8",
@@ -196,7 +184,6 @@ struct RedirectResponse {
         Self(status: status, html: page("Nothing here", "The program isn't waiting for this request."))
     }
 
-    /// Returns a page that doesn't load anything.
     static func page(_ title: String, _ text: String) -> String {
         """
         <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(title)</title>\

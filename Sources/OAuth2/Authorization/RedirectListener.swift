@@ -5,7 +5,6 @@ import SystemIO
 
 /// The socket, the thread and the expected response of a ``LoopbackRedirectReceiver``.
 final class RedirectListener: Sendable {
-    /// The state shared with the thread.
     struct State {
         var expected: ExpectedRedirect?
         var result: Result<String, any Error>?
@@ -14,7 +13,6 @@ final class RedirectListener: Sendable {
         var foreignCount = 0
     }
 
-    /// The address and the port.
     let host: String
     private let shared: SharedState
     private let thread: WorkerThread
@@ -50,7 +48,6 @@ final class RedirectListener: Sendable {
         }
     }
 
-    /// Waits for the query of the response.
     func query(
         of redirect: ExpectedRedirect,
         within timeout: Duration,
@@ -81,7 +78,6 @@ final class RedirectListener: Sendable {
         shared.end { _ in OAuth2Error(.receiverFailed, "the receiver was stopped") }
     }
 
-    /// The state that the thread shares with the waiting task.
     final class SharedState: Sendable {
         let poller: EventPoller
         private let state = Mutex(State())
@@ -90,14 +86,12 @@ final class RedirectListener: Sendable {
             self.poller = poller
         }
 
-        /// A Boolean value that indicates whether the wait has ended.
         var isOver: Bool { state.withLock { $0.result != nil } }
 
         var expected: ExpectedRedirect? { state.withLock { $0.expected } }
 
         func countForeign() { state.withLock { $0.foreignCount += 1 } }
 
-        /// Sets the expected response.
         func expect(_ redirect: ExpectedRedirect) throws(OAuth2Error) {
             let isFirst = state.withLock { state in
                 guard state.expected == nil, state.result == nil else { return false }
@@ -143,13 +137,9 @@ final class RedirectConnections {
     private final class Visitor {
         let socket: Socket
         var reader: RequestHeadReader
-        /// The number of bytes received of the request's head.
         var size = 0
-        /// The request's head, once it's complete.
         var head: RequestHead?
-        /// A Boolean value that indicates whether the connection is finished.
         var isDone = false
-        /// The time when the connection is closed.
         var deadline: ContinuousClock.Instant
 
         init(_ socket: consuming Socket, _ limits: RequestHeadReader.Limits, deadline: ContinuousClock.Instant) {
@@ -175,7 +165,6 @@ final class RedirectConnections {
     private let shared: RedirectListener.SharedState
     private var visitors: [Int32: Visitor] = [:]
     private var buffer = [UInt8](repeating: 0, count: 4_096)
-    /// A Boolean value that indicates whether only connections remain to be closed.
     private var isClosing = false
 
     init(
@@ -240,7 +229,6 @@ final class RedirectConnections {
         }
     }
 
-    /// Reads the available bytes, and responds if the request is complete.
     private func attend(_ visitor: Visitor) {
         hear(visitor)
         consider(visitor)
@@ -274,7 +262,6 @@ final class RedirectConnections {
         }
     }
 
-    /// Responds to a complete request, once the expected state is known.
     private func consider(_ visitor: Visitor) {
         guard let head = visitor.head, !visitor.isDone else { return }
         switch RedirectVerdict.on(head, host: host, path: path, expecting: shared.expected) {

@@ -5,21 +5,15 @@ public import TokenGeneration
 
 /// The requested access in a token, authorization or device authorization request.
 struct RequestedAccess: Sendable, Hashable {
-    /// The scope, as names separated by spaces
-    /// ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
+    /// Names separated by spaces ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
     var scope: String?
-    /// The URIs of the services that the token is for
-    /// ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
+    /// The services that the token is for ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
     var resources: [String] = []
     var details: [AuthorizationDetail] = []
     /// Other parameters, such as the `audience` that some servers need.
     var additionalParameters: [String: String] = [:]
 
-    /// Returns the form's fields, with one `resource` for each resource.
-    ///
     /// Additional parameters can't have the names of the grant's `own`.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
     func fields(besides own: Set<String> = []) throws(OAuth2Error) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         if let scope {
@@ -34,15 +28,12 @@ struct RequestedAccess: Sendable, Hashable {
         return fields + (try Self.additional(additionalParameters, besides: Self.ownParameters.union(own)))
     }
 
-    /// The parameters that every token request sets itself.
     private static let ownParameters: Set = [
         "grant_type", "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
         "authorization_details",
     ]
 
     /// Returns additional parameters in a stable order.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for one of the names in `own`.
     static func additional(
         _ parameters: [String: String],
         besides own: Set<String>
@@ -56,10 +47,8 @@ struct RequestedAccess: Sendable, Hashable {
         return parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
-    /// Returns the access with the claims or the scope that a resource demands in addition, or
-    /// `nil` if it demands neither.
-    ///
-    /// The authenticator calls it only with names and claims that the application allows.
+    /// Returns the access with the claims or the scope that a resource demands, which the
+    /// application allows; `nil` if it demands neither.
     func widened(by demand: ResourceDemand) -> Self? {
         var access = self
         if let claims = demand.claims {
@@ -134,7 +123,6 @@ public struct AuthorizationDetail: Sendable, Hashable {
         self.members = members
     }
 
-    /// Reads a detail from a server, or returns `nil` if it has no type.
     init?(_ value: JSONValue) {
         guard let object = value.object, let type = object["type"]?.string else { return nil }
         self.init(type: type, members: object)

@@ -137,7 +137,6 @@ public struct SignedAuthorizationRequest: Sendable, Redacted {
     // MARK: Claims
 
     private static let header: JSONObject = ["typ": "oauth-authz-req+jwt"]
-    /// The parameters whose values are JSON, also in the signed request.
     private static let structured: Set = ["claims", "authorization_details"]
 
     private static func claims(
@@ -167,8 +166,8 @@ public struct SignedAuthorizationRequest: Sendable, Redacted {
         return claims
     }
 
-    /// Returns a parameter's value as a claim: `max_age` as a number, and JSON values as JSON
-    /// instead of a string ([RFC 9101 §4](https://www.rfc-editor.org/rfc/rfc9101#section-4)).
+    /// `max_age` becomes a number, and JSON text becomes JSON
+    /// ([RFC 9101 §4](https://www.rfc-editor.org/rfc/rfc9101#section-4)).
     private static func value(_ text: String, of name: String) -> JSONValue {
         if name == "max_age", let seconds = Int(text) { return .number(JSONNumber(seconds)) }
         guard structured.contains(name) else { return .string(text) }

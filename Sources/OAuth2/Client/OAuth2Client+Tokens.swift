@@ -93,7 +93,6 @@ extension OAuth2Client {
 
     // MARK: Requests
 
-    /// The deadline of a request that starts now.
     var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
 }
 
@@ -102,7 +101,6 @@ final class ClientKey: Sendable {
     let dpop: DPoPKey?
     private let key = Mutex<BoundKey?>(nil)
 
-    /// A Boolean value that indicates whether bearer tokens are accepted despite a key.
     var insecurelyAcceptsBearerTokens: Bool { dpop?.insecurelyAcceptsBearerTokens ?? false }
 
     init(_ dpop: DPoPKey?) {
@@ -117,13 +115,9 @@ final class ClientKey: Sendable {
     }
 }
 
-/// Requests to the token endpoint.
 extension OAuth2Client {
-    /// Sends token requests until one succeeds, a failure is final, or the time is up.
-    ///
-    /// `isSingleUse` is true if the request carries a credential that works only once. `sendBy` is
-    /// the time after which the request isn't sent, because another host may send the token.
-    /// `timeout` is that of one request, or `nil` for the network client's.
+    // `isSingleUse`: the request carries a credential that works only once. `sendBy`: the time
+    // after which another host may send the token.
     func requestToken(
         form: [(name: String, value: String)],
         proof: DPoPProofGenerator?,
@@ -206,9 +200,7 @@ extension OAuth2Client {
 
     // MARK: Grants
 
-    /// Requests tokens with a grant, and retries once with its renewed parameters if rejected.
-    ///
-    /// - Returns: The issued tokens, or `nil` if the grant has only a refresh token.
+    /// Retries once with renewed parameters; returns `nil` if the grant has only a refresh token.
     func redeem(
         _ grant: any Grant,
         proof: DPoPProofGenerator?,
@@ -238,7 +230,6 @@ extension OAuth2Client {
         do { return try await request(form) } catch { throw Self.softened(error, of: grant) }
     }
 
-    /// Requests tokens with a grant's refresh token, and retries once with fewer parameters.
     func refresh(
         _ refreshToken: Secret,
         of grant: any Grant,
@@ -269,7 +260,6 @@ extension OAuth2Client {
         return try await request(form + fewer)
     }
 
-    /// Returns the time of the server's clock, as estimated from its responses.
     private func serverDate() async throws(OAuth2Error) -> Date {
         HTTPOrigin(try await server.tokenEndpoint).map { hints.date(for: $0) } ?? timing.timeSource.date()
     }
@@ -284,10 +274,8 @@ extension OAuth2Client {
         }
     }
 
-    /// Turns the rejection of a repeatable grant into `requestRejected`, so it can be used again.
-    ///
-    /// Servers also respond with invalid_grant to an assertion from a client with a different
-    /// clock. The user can't fix that, and a service must not stop permanently.
+    // Servers also respond with invalid_grant to an assertion from a client with a different
+    // clock. The user can't fix that, and a service must not stop permanently.
     private static func softened(_ error: OAuth2Error, of grant: any Grant) -> OAuth2Error {
         guard error.code == .reauthenticationRequired, grant.isRepeatable else { return error }
         var error = error.coded(.requestRejected)

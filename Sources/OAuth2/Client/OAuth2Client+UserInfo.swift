@@ -71,7 +71,6 @@ private struct UserInfoProtection {
     let clientID: String
     let currentDate: @Sendable () -> Date
 
-    /// Returns the claims of a response.
     func claims(of response: HTTPResponse, from place: String) throws(OAuth2Error) -> JSONObject {
         guard response.hasMediaType("application/jwt") else {
             // A client that registered protection must not accept a response without it.

@@ -107,7 +107,6 @@ public struct OAuth2Client: Sendable {
         }
     }
 
-    /// The issuer identifier of the server.
     package var issuer: String { location.issuer }
 
     /// Returns the client with another journal, for an authenticator that counts.
@@ -118,10 +117,8 @@ public struct OAuth2Client: Sendable {
         return client
     }
 
-    /// Sends a form to an endpoint that authenticates the client, and reads a 2xx response with a
-    /// closure, given the secrets that errors can't repeat.
-    ///
-    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
+    /// Sends a form with the client's authentication, and reads a 2xx response with a closure, given
+    /// the secrets that errors can't repeat.
     func post<Value>(
         _ form: [(name: String, value: String)],
         to endpoint: (AuthorizationServer) -> URL?,
@@ -145,7 +142,6 @@ public struct OAuth2Client: Sendable {
         }
     }
 
-    /// Adds the client's credential and a proof for the DPoP key, if there is one.
     func authenticate(
         _ request: inout TokenRequest,
         at date: Date,
@@ -171,7 +167,6 @@ public struct OAuth2Client: Sendable {
 }
 
 extension URL? {
-    /// Returns the endpoint, if the server has it.
     func required(_ place: String) throws(OAuth2Error) -> URL {
         guard let self else {
             throw OAuth2Error(

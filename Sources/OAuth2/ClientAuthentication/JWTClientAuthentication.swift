@@ -9,7 +9,6 @@ public import TokenGeneration
 ///
 /// Neither the key nor the secret is ever sent.
 public struct JWTClientAuthentication: ClientAuthentication {
-    /// The service that signs.
     enum Signer: Sendable {
         case local(any SigningService)
         case remote(any RemoteSigningService)
@@ -195,9 +194,7 @@ struct AssertionContent: Sendable {
         self.claims = claims
     }
 
-    /// Returns the claims of one assertion, with a new `jti`.
-    ///
-    /// It has no `nbf`, because a server whose clock is a second behind would reject it.
+    /// Without `nbf`, because a server whose clock is a second behind would reject it.
     func claims(audience: String, at date: Date) throws(CryptoError) -> JSONObject {
         let issued = Int(clamping: date.timeIntervalSince1970)
         var content = claims
@@ -212,8 +209,7 @@ struct AssertionContent: Sendable {
 }
 
 extension JSONObject {
-    /// The header of a client's assertion, with the type of [RFC 10070
-    /// §4](https://www.rfc-editor.org/rfc/rfc10070#section-4) unless `members` have another one.
+    /// [RFC 10070 §4](https://www.rfc-editor.org/rfc/rfc10070#section-4) defines the type.
     static func assertionHeader(_ members: JSONObject) -> JSONObject {
         var header: JSONObject = ["typ": "client-authentication+jwt"]
         for member in members { header[member.name] = member.value }
@@ -241,8 +237,7 @@ public struct AssertionAudience: Sendable {
 }
 
 extension TokenRequest {
-    /// Sets the parameters of client authentication by assertion
-    /// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+    /// [RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2).
     mutating func set(assertion: String, of clientID: String) {
         set("client_id", clientID)
         set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")

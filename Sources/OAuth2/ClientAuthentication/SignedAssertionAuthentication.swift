@@ -119,7 +119,6 @@ public struct SignedAssertionAuthentication: ClientAuthentication {
 
 /// The use of an assertion that the client can't renew at will.
 struct AssertionUse: Sendable {
-    /// A Boolean value that indicates whether the assertion was sent before.
     let isRepeated: Bool
     /// Notes that the assertion wasn't sent after all.
     let release: @Sendable () -> Void
@@ -134,16 +133,13 @@ struct AssertionUse: Sendable {
     }
 }
 
-/// The latest assertions that were sent, by their fingerprints.
 private final class SentAssertions: Sendable {
     private static let limit = 64
     private let fingerprints = Mutex<[[UInt8]]>([])
 
     func contains(_ fingerprint: [UInt8]) -> Bool { fingerprints.withLock { $0.contains(fingerprint) } }
 
-    /// Adds an assertion.
-    ///
-    /// - Returns: `false` if it was sent before.
+    /// Returns `false` if the assertion was sent before.
     func insert(_ fingerprint: [UInt8]) -> Bool {
         fingerprints.withLock { fingerprints in
             guard !fingerprints.contains(fingerprint) else { return false }

@@ -76,12 +76,9 @@ struct BoundKey: Sendable {
     var pem: Secret?
 }
 
-/// The DPoP nonce and the clock skew of each server, from its response header fields.
-///
-/// State is separate for each origin, and for authorization servers and resource servers. Each
-/// instance keeps the latest 100 origins.
+/// The DPoP nonce and the clock skew of the latest 100 origins, separate for authorization servers
+/// and resource servers.
 final class DPoPServerState: Sendable {
-    /// The state of one server.
     private struct Hints {
         var nonce: String?
         /// The time by which the server's clock is ahead.
@@ -107,24 +104,19 @@ final class DPoPServerState: Sendable {
         self.journal = journal
     }
 
-    /// Returns the nonce that a server requires.
     func nonce(for origin: HTTPOrigin) -> String? {
         state.withLock { $0.hints[origin]?.nonce }
     }
 
-    /// Returns the time of a server's clock.
     func date(for origin: HTTPOrigin) -> Date {
         let skew = skew(for: origin)
         return skew == .zero ? timeSource.date() : timeSource.date().addingTimeInterval(skew / .seconds(1))
     }
 
-    /// Returns the time by which a server's clock is ahead, or zero within the tolerance.
     func skew(for origin: HTTPOrigin) -> Duration {
         state.withLock { $0.hints[origin]?.skew } ?? .zero
     }
 
-    /// Records the header fields of a response.
-    ///
     /// The `age` is the maximum time since the request was sent, or `nil` if unknown.
     func note(_ headers: HTTPHeaders, from url: URL, age: Duration?) {
         guard let origin = HTTPOrigin(url) else { return }
@@ -156,13 +148,9 @@ final class DPoPServerState: Sendable {
         if let newSkew { journal.add(.skewChanged(origin: origin.description, newSkew)) }
     }
 
-    /// Returns the time by which the server's clock is ahead.
-    ///
-    /// Its `Date` is taken to be from halfway between request and response, but at most 2.5 seconds
-    /// old: servers reject proofs and assertions from the future, but not slightly older ones.
-    ///
-    /// If the time between the two is over 5 seconds, the measurement counts only if the skew is at
-    /// least ten times as long.
+    // `Date` is taken to be from halfway between request and response, but at most 2.5 seconds old:
+    // servers reject proofs and assertions from the future, but not slightly older ones. If the two
+    // are over 5 seconds apart, only a skew at least ten times as long counts.
     private func measuredSkew(_ headers: HTTPHeaders, age: Duration) -> Duration? {
         guard headers["Age"] == nil, let text = headers["Date"] else { return nil }
         let now = timeSource.date()
@@ -173,8 +161,7 @@ final class DPoPServerState: Sendable {
         return age <= Self.tolerance || age * 10 <= skew.size ? skew : nil
     }
 
-    /// Returns a Boolean value that indicates whether a text has the syntax of
-    /// [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1) and at most 1,024 bytes.
+    /// [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1), and at most 1,024 bytes.
     private static func isNonce(_ text: String) -> Bool {
         (1...1_024).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
@@ -182,6 +169,5 @@ final class DPoPServerState: Sendable {
 }
 
 extension Duration {
-    /// The absolute value of the duration.
     fileprivate var size: Duration { self < .zero ? .zero - self : self }
 }

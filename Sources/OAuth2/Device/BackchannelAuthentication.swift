@@ -16,7 +16,6 @@ public struct BackchannelAuthentication: Sendable, Redacted {
     public let interval: Duration
     /// The token that authenticates the provider's notification, or `nil` for a client that polls.
     public let notificationToken: Secret?
-    /// A Boolean value that indicates whether the provider said that the user has decided.
     private(set) var isNotified = false
 
     /// Creates an authentication that was requested elsewhere, such as by another host.
@@ -60,7 +59,6 @@ public struct BackchannelAuthentication: Sendable, Redacted {
         return notified
     }
 
-    /// Reads a response to a request, from whose time the lifetime counts.
     init(
         _ answer: AnswerMembers,
         requested: ContinuousClock.Instant,
@@ -78,7 +76,6 @@ public struct BackchannelAuthentication: Sendable, Redacted {
         )
     }
 
-    /// The grant for which the client polls.
     var grant: PolledGrant {
         PolledGrant(
             form: [

@@ -37,9 +37,7 @@ public struct DeviceAuthorization: Sendable, Redacted {
         self.interval = max(interval, .seconds(1))
     }
 
-    /// Reads a response to a request, from whose time the lifetime counts.
-    ///
-    /// Text that the device displays is accepted only if it can't harm the user or a terminal.
+    /// Accepts only text whose display can't harm the user or a terminal.
     init(_ answer: AnswerMembers, requested: ContinuousClock.Instant) throws(OAuth2Error) {
         let code = try answer.required("device_code")
         let userCode = try answer.required("user_code")
@@ -185,7 +183,6 @@ extension OAuth2Client {
         return try await tokens(for: grant, idToken, progress: progress)
     }
 
-    /// Polls until the user has decided, and returns the tokens with the verified ID token.
     func tokens(
         for grant: PolledGrant,
         _ idToken: IDTokenRule,
@@ -233,26 +230,18 @@ extension OAuth2Client {
     }
 }
 
-/// A grant for which the client polls the token endpoint until the user has decided elsewhere.
 struct PolledGrant: Sendable {
-    /// The form of each token request.
     let form: [(name: String, value: String)]
-    /// The time when the grant ends, on the monotonic clock.
     let expiry: ContinuousClock.Instant
-    /// The minimum time between two token requests.
     let interval: Duration
-    /// The time before the first token request.
     let firstPause: Duration
-    /// The message for a user that doesn't decide in time.
     let expired: String
 }
 
-/// The state of a device that polls the token endpoint until its user has authorized it
-/// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+/// [RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5).
 struct DevicePolling {
     typealias Event = DeviceAuthorizationProgress.Event
 
-    /// The step after a response without tokens.
     enum Step {
         case wait(Duration, Event)
         case fail(OAuth2Error)

@@ -125,8 +125,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         return server
     }
 
-    /// A Boolean value that indicates whether authorization responses name the server that sent
-    /// them ([RFC 9207 §3](https://www.rfc-editor.org/rfc/rfc9207#section-3)).
+    /// [RFC 9207 §3](https://www.rfc-editor.org/rfc/rfc9207#section-3).
     var namesItselfInResponses: Bool { metadata["authorization_response_iss_parameter_supported"] == true }
 
     /// A Boolean value that indicates whether the server accepts only pushed authorization requests
@@ -147,11 +146,7 @@ struct MetadataDocument {
     let members: JSONObject
     let issuer: String
 
-    /// Checks that the document names the issuer whose metadata was requested
-    /// ([RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)).
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` if it names
-    ///   none.
+    /// [RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3).
     func checkIssuer() throws(OAuth2Error) {
         guard let named = try string("issuer") else { throw Self.missing("issuer") }
         guard named.utf8.elementsEqual(issuer.utf8) else {
@@ -177,9 +172,6 @@ struct MetadataDocument {
     }
 
     /// Returns the URL of the keys in an issuer's metadata, which may lack everything else.
-    ///
-    /// - Throws: ``OAuth2Error`` as ``checkIssuer()`` and ``endpoint(_:)`` do, or with the code
-    ///   `protocolViolation` if it's missing.
     static func keySetURL(in metadata: JSONObject, issuer: String) throws(OAuth2Error) -> URL {
         let document = MetadataDocument(members: metadata, issuer: issuer)
         try document.checkIssuer()
@@ -191,7 +183,6 @@ struct MetadataDocument {
         OAuth2Error(.protocolViolation, "“\(shown(name))” in the server metadata isn't valid (RFC 8414 §2)")
     }
 
-    /// Returns a name from the server in a form that is safe to log.
     fileprivate static func shown(_ name: String) -> String {
         OAuth2Error.printable(name, limit: 64, hiding: .none) ?? ""
     }
@@ -202,8 +193,6 @@ struct MetadataDocument {
 }
 
 extension URL {
-    /// Throws an error if an issuer's metadata must not name this endpoint for credentials.
-    ///
     /// A server on the network that names an `http` endpoint, or a service on the client's own
     /// machine, would make the client send its credentials to another party.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
@@ -243,11 +232,7 @@ public struct WellKnownDocument: Sendable, Hashable {
     /// - Returns: The location.
     public static func location(_ url: URL) -> Self { Self(wrapped: .location(url)) }
 
-    /// Returns the document's URL.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `invalidIssuer` if the identifier isn't a URL, or
-    ///   has user information, a query or a fragment; `insecureTransport` if it, or a custom URL,
-    ///   is neither `https` nor on this machine.
+    /// - Throws: ``OAuth2Error`` with the code `invalidIssuer` or `insecureTransport`.
     package func url(issuer: String) throws(OAuth2Error) -> URL {
         guard let base = URL(string: issuer), base.host?.isEmpty == false, base.user == nil, base.password == nil,
             !issuer.contains(where: { $0 == "?" || $0 == "#" })

@@ -96,10 +96,7 @@ enum ServerLocation: Sendable {
         }
     }
 
-    /// Returns the server.
-    ///
-    /// - Throws: The ``OAuth2Error`` of ``AuthorizationServerDiscovery/server()``. Its code is
-    ///   never about the grant or the client, because the discovery sends neither.
+    /// An error's code is never about the grant or the client: the discovery sends neither.
     func server() async throws(OAuth2Error) -> AuthorizationServer {
         switch self {
         case .known(let server): return server
@@ -122,10 +119,7 @@ final class MetadataSource<Value: Sendable>: Sendable {
     private let hints: DPoPServerState
     private let cache: SingleFlightCache<String, (value: Value, lifetime: Duration)>
 
-    /// Creates a source without sending a request.
-    ///
-    /// The closure reads the value from the metadata of an issuer, after checking that the metadata
-    /// names it.
+    /// The closure reads the value from metadata that names the issuer.
     init(
         issuer: String,
         client: NetworkClient,
@@ -147,10 +141,6 @@ final class MetadataSource<Value: Sendable>: Sendable {
         cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
     }
 
-    /// Returns the value.
-    ///
-    /// - Throws: ``OAuth2Error`` as ``AuthorizationServerDiscovery/server()`` does;
-    ///   `CancellationError`.
     func value() async throws -> Value {
         do {
             return try await cache.value(for: issuer) { [self] in try await lookUp() }.value
@@ -159,7 +149,6 @@ final class MetadataSource<Value: Sendable>: Sendable {
         }
     }
 
-    /// Makes the next caller reload the metadata.
     func expire() { cache.expire(issuer) }
 
     private func lookUp() async throws -> (value: Value, lifetime: Duration) {
@@ -191,10 +180,7 @@ final class MetadataSource<Value: Sendable>: Sendable {
 }
 
 extension EndpointExchange {
-    /// Gets a JSON object that is published at the URL, and reads it with the response's header
-    /// fields.
-    ///
-    /// - Throws: The errors of ``value(_:read:)``.
+    /// Gets the JSON object at the URL, and reads it with the response's header fields.
     func document<Value>(_ read: (JSONObject, HTTPHeaders) throws -> Value) async throws -> Value {
         try await value { _ in
             var request = URLRequest(url: url)
@@ -210,21 +196,15 @@ extension OAuth2Error {
     /// A Boolean value that indicates whether a server has no document at a URL.
     var isMissingDocument: Bool { status.map { [400, 403, 404, 405, 410].contains($0) } ?? false }
 
-    /// A Boolean value that indicates whether the failure may be temporary.
-    ///
     /// Another issuer or an insecure endpoint isn't temporary.
     fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }
 }
 
-/// The freshness lifetime of a response
-/// ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
+/// [RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1).
 enum CacheLifetime {
-    /// Returns the remaining lifetime from a response's `Cache-Control`, `Expires` and `Age`: zero
-    /// if the response must not be reused without validation, `nil` if it doesn't specify one.
-    ///
-    /// `Expires` counts only without `max-age`, even an invalid one
-    /// ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). An invalid date in `Expires`
-    /// means that the response has expired. `now` replaces a missing `Date`.
+    // Returns zero if the response must not be reused without validation, `nil` if it doesn't
+    // specify a lifetime. `Expires` counts only without `max-age`, even an invalid one
+    // ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). `now` replaces a missing `Date`.
     static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
         var maxAge: Duration?
@@ -253,7 +233,7 @@ enum CacheLifetime {
         return Duration(clampingSeconds: max(seconds, 0))
     }
 
-    /// Returns the number of seconds, which some servers quote, limited to 31 bits
+    /// Limited to 31 bits; some servers quote the number
     /// ([RFC 9111 §1.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-1.2.2)).
     private static func seconds(_ text: Substring) -> Duration? {
         var digits = text

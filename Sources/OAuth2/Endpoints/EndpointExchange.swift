@@ -3,37 +3,26 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// A request to an endpoint of an authorization server, which retries temporary failures, doesn't
-/// follow redirects, and throws OAuth 2 errors.
+/// A request to an authorization server, which retries temporary failures and doesn't follow
+/// redirects.
 struct EndpointExchange: Sendable {
-    /// A request with the secrets in it that errors must not repeat.
     typealias Request = (request: URLRequest, secrets: SentSecrets)
 
-    /// The endpoint's name in error messages.
     let place: String
     let url: URL
     let client: NetworkClient
     let timing: OAuth2Timing
     let hints: DPoPServerState
-    /// A Boolean value that indicates whether the request contains a time.
     var usesAssertion = false
-    /// A Boolean value that indicates whether the endpoint authenticates the client.
     var isOfClient = false
-    /// A Boolean value that indicates whether errors may quote the server, which they must not if
-    /// the network client's authenticator adds secrets to the request.
+    /// Errors must not quote the server if the network client's authenticator adds secrets.
     var isQuotable = true
-    /// A Boolean value that indicates whether the request asks for tokens, so that a lost response
-    /// may have used up a refresh token.
+    /// A lost response to a request for tokens may have used up a refresh token.
     var isForTokens = false
-    /// A Boolean value that indicates whether a lost request may be sent again.
     var isRepeatable = true
 
-    /// Sends requests until one succeeds, a failure is final, or the time is up.
-    ///
-    /// One closure creates each attempt's request, with the server's time. The other reads a 2xx
-    /// response, given the secrets that errors can't repeat.
-    ///
-    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
+    // One closure creates each attempt's request, with the server's time. The other reads a 2xx
+    // response, given the secrets that errors can't repeat.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,
         read: (HTTPResponse, SentSecrets) async throws -> Value
@@ -46,10 +35,8 @@ struct EndpointExchange: Sendable {
         }
     }
 
-    /// Repeats an attempt, given the server's time and the nonce that it requires, until it
-    /// succeeds, a failure is final, or the time is up.
-    ///
-    /// - Throws: ``OAuth2Error``; the attempt's other errors, without repeating it.
+    /// Repeats an attempt, given the server's time and the nonce that it requires, unless it throws
+    /// another error than an ``OAuth2Error``.
     func attempts<Value>(
         isSingleUse: Bool = false,
         until deadline: ContinuousClock.Instant,
@@ -100,8 +87,6 @@ struct EndpointExchange: Sendable {
     static let maximumBodySize = 1 << 20
 
     /// Sends one request, whose network client's errors become OAuth 2 errors.
-    ///
-    /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
     func response(
         to request: Request,
         timeout: Duration?,
@@ -148,17 +133,13 @@ struct EndpointExchange: Sendable {
 }
 
 extension HTTPResponse {
-    /// Returns a Boolean value that indicates whether `Content-Type` has a media type, with any
-    /// parameters.
+    /// Ignores the parameters of `Content-Type`.
     package func hasMediaType(_ type: String) -> Bool {
         let field = (headers["Content-Type"] ?? "").asciiOnly
         return field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.equalsIgnoringASCIICase(type)
     }
 
-    /// Returns the body as a JSON object.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation`, without the secrets, and
-    ///   without a cause if `secrets` is `nil`.
+    /// The error has no cause if `secrets` is `nil`.
     func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
         do { return try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
@@ -174,16 +155,13 @@ extension HTTPResponse {
 /// A reader of a response's members, for which `null` counts as missing.
 struct AnswerMembers {
     let members: JSONObject
-    /// The endpoint's name in error messages.
     let place: String
 
     func string(_ name: String) throws(OAuth2Error) -> String? { try value(name, \.string) }
 
-    /// Returns a number of seconds, with or without a fraction.
     func seconds(_ name: String) throws(OAuth2Error) -> Double? { try value(name) { $0.number?.double } }
 
-    /// Returns a time in seconds since 1970, with or without a fraction, as the nearest date in the
-    /// years 1 to 9999.
+    /// Returns a time in seconds since 1970 as the nearest date in the years 1 to 9999.
     func date(_ name: String) throws(OAuth2Error) -> Date? {
         try seconds(name).map(Date.init(clampingSecondsSince1970:))
     }
@@ -213,14 +191,12 @@ struct AnswerMembers {
         return text
     }
 
-    /// Returns an error about a member that is missing or invalid.
     func wrong(_ name: String) -> OAuth2Error {
         OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
     }
 }
 
 extension AnswerMembers {
-    /// Reads a response whose body is a JSON object.
     init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
         self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
     }

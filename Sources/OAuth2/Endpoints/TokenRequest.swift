@@ -40,8 +40,7 @@ public struct TokenRequest: Sendable, Redacted {
         form.append((name, value))
     }
 
-    /// The values in the request that must not be shown: those of potentially secret fields and of
-    /// all header fields, such as a DPoP proof or a custom authentication.
+    /// Includes all header fields, such as a DPoP proof or a custom authentication.
     var secrets: SentSecrets {
         let fields = form.filter { !Self.openFields.contains($0.name) }.map(\.value)
         let values = headers.filter { $0.name != "Authorization" }.map(\.value)
@@ -64,9 +63,6 @@ public struct TokenRequest: Sendable, Redacted {
         "authorization_details", "dpop_jkt",
     ]
 
-    /// The URL request.
-    ///
-    /// - Throws: `NetworkError` with the code `invalidRequest` for an invalid header field.
     var urlRequest: URLRequest {
         get throws(NetworkError) {
             var request = URLRequest(url: endpoint)
@@ -105,22 +101,16 @@ public struct TokenRequest: Sendable, Redacted {
 
 /// The state machine of a token request's attempts, which follows the table in the documentation.
 struct TokenRequestSequence {
-    /// The step after a failure.
     enum Step {
         case again(after: Duration)
         case fail(OAuth2Error)
     }
 
-    /// The circumstances of a failed request, in addition to its error.
     struct Circumstances {
-        /// A Boolean value that indicates whether the clock skew was corrected after the request.
         var isSkewNews = false
-        /// A Boolean value that indicates whether the client's credential contains a time.
         var usesAssertion = false
-        /// A Boolean value that indicates whether the server has sent a new nonce.
         var isNonceNews = false
         var hasNonce = false
-        /// The remaining time of the refresh.
         var timeLeft: Duration
         /// A random number from 0 through 1.
         var jitter: Double
@@ -132,18 +122,13 @@ struct TokenRequestSequence {
 
     private static let backoff = Retry.Backoff.doubling(.seconds(1), to: .seconds(32), jitter: .full)
 
-    /// The maximum number of attempts while the server is temporarily failing.
     let attempts: Int
-    /// A Boolean value that indicates whether the request carries a credential that works only
-    /// once, such as a rotating refresh token.
-    ///
-    /// Such a request is repeated only if the server can't have acted on it, because it wasn't sent
-    /// or the server said so. Otherwise the first request may still be queued at the server when it
-    /// processes the second, and the server would treat it as the use of a stolen token.
+    // A credential that works only once, such as a rotating refresh token, is repeated only if the
+    // server can't have acted on it. Otherwise the first request may still be queued at the server,
+    // which would treat the second as the use of a stolen token.
     let isSingleUse: Bool
     private var failures = 0
     private var repetitions: Set<Repetition> = []
-    /// A Boolean value that indicates whether the result of a sent request is unknown.
     private(set) var isAmbiguous = false
 
     init(attempts: Int, isSingleUse: Bool = false) {
@@ -201,11 +186,8 @@ extension OAuth2Error {
         (cause as? NetworkError)?.isUnprocessed ?? false
     }
 
-    /// A Boolean value that indicates whether the server may have processed the request anyway.
-    ///
-    /// Either the server failed at some point of its work, or a gateway has lost the server's
-    /// response, or the response isn't an OAuth 2 response. Only 503 means that the server didn't
-    /// begin.
+    // The server failed at some point of its work, a gateway has lost the response, or the response
+    // isn't one of OAuth 2. Only 503 means that the server didn't begin.
     fileprivate var mayHideAnswer: Bool {
         // Without a status code, the response arrived but was too large to read.
         guard let status else { return cause is NetworkError }

@@ -3,17 +3,13 @@ import Networking
 import OpenSSLCrypto
 import TokenGeneration
 
-/// A successful response of a token endpoint
-/// ([RFC 6749 §5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
+/// [RFC 6749 §5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1).
 struct TokenResponse: Sendable {
     let accessToken: AccessToken
-    /// The token's lifetime, if the server specified it.
     let lifetime: Duration?
     var refreshToken: Secret?
-    /// All members of the response.
     let members: JSONObject
 
-    /// Reads a response with a 2xx status code to a request that was sent at `requested`.
     init(
         parsing body: Data,
         status: Int = 200,
@@ -104,8 +100,6 @@ struct TokenResponse: Sendable {
         refreshToken = object["refresh_token"]?.string.flatMap { $0.isEmpty ? nil : Secret($0) }
     }
 
-    /// Parses a lifetime, which servers send as an integer, with a fraction, or as a string.
-    ///
     /// An invalid value counts as missing, because an error would lose the refresh token.
     static func lifetime(_ value: JSONValue?) -> Duration? {
         let seconds: Double?
@@ -120,8 +114,7 @@ struct TokenResponse: Sendable {
 }
 
 extension OAuth2Error {
-    /// Creates an error from an endpoint's error response
-    /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+    /// [RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2).
     init(
         serverCode: String,
         description: JSONValue?,
@@ -161,11 +154,9 @@ extension OAuth2Error {
         serverURI = uri?.string.flatMap { Self.link($0, hiding: secrets) }
     }
 
-    /// Returns a Boolean value that indicates whether the same request may succeed later.
     static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
 
-    /// The registered error codes and those of GitHub, which are shown even if they contain a short
-    /// secret.
+    /// The registered codes and those of GitHub, shown even if they contain a short secret.
     private static let registeredCodes: Set = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope",
@@ -175,7 +166,6 @@ extension OAuth2Error {
         "interaction_required", "incorrect_client_credentials", "bad_refresh_token", "bad_verification_code",
     ]
 
-    /// Returns a server's error code in a form that is safe to log.
     static func printable(serverCode: String, hiding secrets: SentSecrets) -> String {
         guard serverCode.utf8.count > 64 || !registeredCodes.contains(serverCode) else { return serverCode }
         return printable(serverCode, limit: 64, hiding: secrets) ?? SentSecrets.placeholder
@@ -200,9 +190,7 @@ extension OAuth2Error {
 /// The tokens that a token endpoint has issued, completely usable or not.
 enum TokenAnswer: Sendable {
     case tokens(TokenResponse)
-    /// Only the refresh token in the response is usable.
-    ///
-    /// It may have replaced the one that was sent.
+    /// Only the refresh token is usable, which may have replaced the one that was sent.
     case refreshTokenOnly(Secret, OAuth2Error)
 
     /// Returns the tokens, for callers that can't keep a refresh token alone.
@@ -213,8 +201,6 @@ enum TokenAnswer: Sendable {
         }
     }
 
-    /// Returns the refresh token in an otherwise unusable response, or `nil`.
-    ///
     /// If the text isn't JSON, it's searched for the token once, so that a number that the parser
     /// can't read doesn't end the grant.
     static func refreshToken(in body: Data) -> Secret? {

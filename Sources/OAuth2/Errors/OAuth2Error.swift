@@ -38,9 +38,7 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
     /// The challenge in the response for the error's scheme, without anything that repeats a
     /// secret.
     public internal(set) var challenge: AuthenticationChallenge?
-    /// A Boolean value that indicates whether the response carried a nonce for the next DPoP proof.
     var hasNonce = false
-    /// A Boolean value that indicates whether the server may have acted on a token request.
     var isAboutSentRequest = false
     /// A Boolean value that indicates whether a request wasn't sent because its time was over.
     var isTooLateToSend = false
@@ -72,8 +70,7 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         return error
     }
 
-    /// Returns the error of a request that wasn't sent again because its assertion is spent: this
-    /// error, or the failure of the previous request if that's temporary.
+    /// This error, or the failure of the previous request if that's temporary.
     func following(_ previous: OAuth2Error?) -> Self {
         guard isSpentAssertion, let previous else { return self }
         // A temporary failure says when to try again, perhaps with a new assertion.
@@ -83,7 +80,6 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         return error
     }
 
-    /// Returns the error with another sentence in its message.
     func adding(_ sentence: String) -> Self {
         var error = self
         error.message += "; " + sentence
@@ -195,11 +191,8 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         return logText(serverCode.map { "\(text) [\($0)]" } ?? text, cause: cause)
     }
 
-    /// Creates an error from an endpoint's error response, whose error texts get into it without
-    /// the secrets that the server was sent.
-    ///
-    /// An endpoint that isn't `isOfClient` takes an access token. The server may not be quoted if
-    /// the secrets that it was sent are unknown.
+    // An endpoint that isn't `isOfClient` takes an access token. The server may not be quoted if
+    // the secrets that it was sent are unknown.
     init(
         answer: ServerError,
         place: String,
@@ -262,9 +255,8 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         RetryAfter.delay(answer.headers["Retry-After"], responseDate: answer.headers["Date"], now: now)
     }
 
-    /// The error codes of resources
-    /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1),
-    /// [RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)) and of failing servers.
+    /// [RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1),
+    /// [RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7), and failing servers.
     private static let commonCodes: Set = [
         "invalid_token", "insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof",
         "server_error", "temporarily_unavailable",
@@ -289,8 +281,7 @@ extension TokenError: LoggableError {
 }
 
 extension AuthenticationChallenge {
-    /// Returns the challenge without parameters that contain a secret or exceed 2,048 bytes; `nil`
-    /// if its scheme contains one.
+    /// Drops parameters with a secret or over 2,048 bytes; `nil` if the scheme contains one.
     func without(_ secrets: SentSecrets) -> Self? {
         let parameters = parameters.filter { $0.value.utf8.count <= 2_048 }.sorted { $0.key < $1.key }
         let token = token68.flatMap { $0.utf8.count <= 2_048 ? $0 : nil }

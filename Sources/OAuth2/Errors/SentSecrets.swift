@@ -11,7 +11,6 @@ import TokenGeneration
 /// A budget bounds the work for a text. A text that would cost more isn't shown at all. Neither is
 /// one that contains a secret of fewer than four bytes, because the rest would reveal it.
 struct SentSecrets: Sendable, Redacted {
-    /// The replacement for a secret.
     static let placeholder = "<redacted>"
     static let none = Self([])
 
@@ -40,12 +39,10 @@ struct SentSecrets: Sendable, Redacted {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// A Boolean value that indicates whether a text can be shown unchanged.
+    /// `true` if a text can be shown unchanged.
     func isFree(_ text: String) -> Bool { areFree([text]) == [true] }
 
-    /// Returns, for each text, `true` if it can be shown unchanged.
-    ///
-    /// The budget is that of one text.
+    /// Returns, for each text, `true` if it can be shown unchanged; the budget is that of one text.
     func areFree(_ candidates: [String]) -> [Bool] {
         guard !texts.isEmpty else { return candidates.map { _ in true } }
         guard let found = SecretSearch.bytes(of: texts, in: candidates.flatMap { Array($0.utf8) + [0] }) else {
@@ -61,14 +58,12 @@ struct SentSecrets: Sendable, Redacted {
     /// The secrets and their lowercase forms, as in the names of header parameters.
     var foldingCase: Self { Self(texts + texts.map { $0.lowercased() }) }
 
-    /// Returns a parse error of the server's response with secrets removed, because it may name
-    /// members of the response.
+    /// A parse error may name members of the response.
     func redacted(_ error: any Error) -> (any Error)? {
         guard let error = error as? TokenError, let message = redacted(error.message) else { return nil }
         return TokenError(error.code, message)
     }
 
-    /// The number of secrets.
     var description: String { "\(texts.count) secrets" }
 }
 
@@ -83,7 +78,6 @@ struct SecretSearch {
     /// The length of the shortest secret that is replaced; a text with a shorter one is dropped.
     static let leastLength = 4
 
-    /// The windows of the secrets by length, each packed into an integer.
     private var windows: [Int: Set<UInt128>] = [:]
     private var seen: Set<[UInt8]> = []
     /// For each byte of the text, `true` if it belongs to a secret.
@@ -94,10 +88,8 @@ struct SecretSearch {
     /// The length of the shortest run of base64 that can contain a secret.
     private var leastRun = Int.max
 
-    /// Finds the bytes of a text that belong to secrets.
-    ///
-    /// - Returns: For each byte, `true` if it belongs to a secret; `nil` if the search exceeds the
-    ///   budget or finds a secret that is too short to replace.
+    /// Returns, for each byte, `true` if it belongs to a secret; `nil` if the search exceeds the
+    /// budget or finds a secret that is too short to replace.
     static func bytes(of secrets: [String], in text: [UInt8]) -> [Bool]? {
         var search = SecretSearch(text.count)
         for secret in secrets {
@@ -138,8 +130,7 @@ struct SecretSearch {
         for next in stage.decoded(leastRun: min(leastRun, 6)) { look(at: next, depth: depth + 1) }
     }
 
-    /// Calls a closure for every window of a text, treating a space and a plus sign as equal
-    /// because forms encode one as the other.
+    /// A space equals a plus sign, because forms encode one as the other.
     private static func forEachWindow(of bytes: [UInt8], _ length: Int, _ body: (UInt128, Int) -> Void) {
         let mask = UInt128(1) << UInt128(8 * length) - 1
         var window: UInt128 = 0

@@ -18,7 +18,6 @@ public struct JWTBearerGrant: RepeatableGrant {
     public let identifier: String
     let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
-    /// Returns another assertion than the last one, or `nil` if there's none.
     private let renewal: @Sendable (Date) async throws -> Secret?
 
     /// Creates a grant with the tokens of a source, such as JWTs that the platform issues.
@@ -323,7 +322,6 @@ public struct UserGrant: RefreshedGrant {
 }
 
 extension RequestedAccess {
-    /// Returns the name under which tokens for this access are stored.
     func fullIdentifier(_ names: String...) -> String {
         (names + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
     }

@@ -84,7 +84,6 @@ extension Grant {
 protocol RepeatableGrant: Grant {
     var access: RequestedAccess { get }
 
-    /// Returns the same grant with other access.
     func requesting(_ access: RequestedAccess) -> Self
 }
 
@@ -183,9 +182,7 @@ public struct RefreshTokenGrant: RefreshedGrant {
 
 /// A grant that only a refresh token can renew; without one, the user must sign in again.
 protocol RefreshedGrant: Grant {
-    /// The access that a refresh request asks for.
     var access: RequestedAccess { get }
-    /// A Boolean value that indicates whether rejected resources may be omitted.
     var omitsRefusedResources: Bool { get }
 }
 
@@ -224,7 +221,6 @@ public struct AuthorizationCodeGrant: Grant {
     ///
     /// The default, an empty array, requests all of them.
     public var resources: [String] = []
-    /// The ID token that the authorization request asked for.
     let expectedIDToken: ExpectedIDToken
     private let code: Secret
     private let redirectURI: String

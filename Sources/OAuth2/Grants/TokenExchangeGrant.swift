@@ -48,7 +48,6 @@ public struct TokenExchangeGrant: RepeatableGrant {
         }
     }
 
-    /// The type of the subject's tokens.
     package var subjectTokenType: String { subjectType.uri }
     /// The grant's type, the parties, and the requested access.
     public var identifier: String {
@@ -67,7 +66,6 @@ public struct TokenExchangeGrant: RepeatableGrant {
     private let audiences: [String]
     private(set) var access: RequestedAccess
     private let requestedType: TokenType?
-    /// The tokens of the latest exchange.
     private var lastTokens = SharedValue<(subject: AccessToken, actor: AccessToken?)?>(nil)
 
     /// Creates the grant.

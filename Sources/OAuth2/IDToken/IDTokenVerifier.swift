@@ -149,8 +149,6 @@ public struct IDTokenVerifier: Sendable {
     }
 
     /// Loads the provider's keys, so that a verification soon afterwards rarely needs the network.
-    ///
-    /// - Throws: ``OAuth2Error`` as ``RemoteKeySet/keys()`` does; `CancellationError`.
     func prepare() async throws { try await keys.prepare() }
 
     /// Verifies an ID token.
@@ -253,7 +251,7 @@ public struct IDTokenRule: Sendable {
 /// The ID token that an authorization request asks for, if any.
 public struct ExpectedIDToken: Sendable {
     struct Request {
-        /// The nonce, as a secret so that it's never printed.
+        /// A secret so that it's never printed.
         let nonce: Secret?
         let maximumAuthenticationAge: Duration?
     }
@@ -308,7 +306,6 @@ extension OAuth2Client {
     }
 }
 
-/// The check of a grant's ID token.
 struct IDTokenCheck {
     let verifier: IDTokenVerifier
     let request: ExpectedIDToken.Request
@@ -335,11 +332,7 @@ struct IDTokenCheck {
         }
     }
 
-    /// Creates the check for a device's ID token.
-    ///
     /// Device requests have no nonce.
-    ///
-    /// - Returns: `nil` if there is nothing to check.
     init?(ofDevice rule: IDTokenRule) {
         guard case .verified(let verifier) = rule.wrapped else { return nil }
         self.verifier = verifier

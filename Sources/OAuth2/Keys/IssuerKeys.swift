@@ -1,7 +1,6 @@
 internal import OpenSSLCrypto
 public import TokenGeneration
 
-/// The keys of an issuer, remote or local.
 package enum IssuerKeys: Sendable {
     case remote(RemoteJWTVerifier)
     case fixed(JWTVerifier)
@@ -14,18 +13,11 @@ package enum IssuerKeys: Sendable {
         self = .fixed(JWTVerifier(keys: keys, selection: selection))
     }
 
-    /// Fetches the keys unless valid ones are cached.
-    ///
-    /// - Throws: ``OAuth2Error`` or `CancellationError` without keys.
     package func prepare() async throws {
         guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
         _ = try await verifier.keys.loaded()
     }
 
-    /// Verifies a token.
-    ///
-    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
-    ///   without keys.
     package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
         switch self {
         case .remote(let verifier): try await verifier.verify(token, against: policy)
@@ -33,10 +25,7 @@ package enum IssuerKeys: Sendable {
         }
     }
 
-    /// Verifies a token that is signed, and encrypted if and only if there's a decrypter.
-    ///
-    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
-    ///   without keys.
+    /// Requires an encrypted token if and only if there's a decrypter.
     func verify(
         _ text: String,
         _ what: String,
@@ -50,11 +39,10 @@ package enum IssuerKeys: Sendable {
     }
 }
 
-/// A signed token with the header of the encryption around it.
+/// A signed token, not yet verified, with the header of the encryption around it.
 package struct OpenedToken: Sendable {
-    /// The signed token, not yet verified.
     package let text: String
-    /// The header of the encryption, or `nil` if the token isn't encrypted.
+    /// `nil` if the token isn't encrypted.
     package let encryptionHeader: JSONObject?
 
     package init(text: String, encryptionHeader: JSONObject? = nil) {
@@ -62,9 +50,7 @@ package struct OpenedToken: Sendable {
         self.encryptionHeader = encryptionHeader
     }
 
-    /// Returns the verified token, after comparing it with the header of the encryption.
-    ///
-    /// - Throws: `TokenError` if claims in that header differ.
+    /// Throws if claims in the header of the encryption differ.
     package func checked(_ token: VerifiedToken) throws(TokenError) -> VerifiedToken {
         if let encryptionHeader { try token.check(repeatedIn: encryptionHeader) }
         return token
@@ -72,12 +58,7 @@ package struct OpenedToken: Sendable {
 }
 
 extension JWEDecrypter? {
-    /// Decrypts a token, named `what` in errors, with a decrypter, or requires an unencrypted token
-    /// without one.
-    ///
-    /// - Throws: `TokenError` with the code `algorithmMismatch` for an unencrypted token although
-    ///   there's a decrypter, `malformedToken` for an encrypted one without a decrypter, or the
-    ///   errors of `JWEDecrypter.decrypt(compact:)` and for another `cty`.
+    /// Requires an encrypted token if and only if there's a decrypter; errors name it `what`.
     package func opened(_ text: String, _ what: String) throws(TokenError) -> OpenedToken {
         guard let decrypter = self else {
             guard Self.segmentCount(of: text) != 5 else {

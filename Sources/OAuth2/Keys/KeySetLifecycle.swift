@@ -3,7 +3,6 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// Fetched keys, shared by reference among verifiers.
 final class LoadedKeys: Sendable {
     let keys: JWKSet
     /// The number of the distinct set, for reuse of values derived from it.
@@ -18,9 +17,7 @@ final class LoadedKeys: Sendable {
     }
 }
 
-/// The state machine of a key set: when to fetch it, and which keys callers get meanwhile.
-///
-/// It has no side effects.
+/// The state machine of a key set, without side effects.
 struct KeySetLifecycle {
     struct Limits {
         var refreshAhead: Duration
@@ -43,11 +40,8 @@ struct KeySetLifecycle {
 
     private struct Hold {
         var keys: LoadedKeys
-        /// The time to refresh the keys while callers still use them.
         var aheadFrom: ContinuousClock.Instant
-        /// The time from which callers wait for new keys.
         var freshUntil: ContinuousClock.Instant
-        /// The time from which these keys aren't valid under any circumstances.
         var goodUntil: ContinuousClock.Instant
     }
 
@@ -68,7 +62,6 @@ struct KeySetLifecycle {
 
     func isStale(at now: ContinuousClock.Instant) -> Bool { hold.map { now >= $0.freshUntil } ?? false }
 
-    /// Returns the next step for a caller that needs keys.
     mutating func step(at now: ContinuousClock.Instant) -> Step {
         guard let hold, now < hold.goodUntil else {
             if let refresh { return .join(refresh: refresh) }
@@ -84,8 +77,7 @@ struct KeySetLifecycle {
         return .useAndStart(hold.keys, refresh: takeOff())
     }
 
-    /// Returns the next step for a caller whose token needs a key that the given load doesn't
-    /// contain.
+    /// For a caller whose token needs a key that the given load doesn't contain.
     mutating func step(at now: ContinuousClock.Instant, beyond load: Int) -> Step {
         if let hold, hold.keys.load > load { return .use(hold.keys) }
         if let refresh { return .join(refresh: refresh) }
@@ -94,9 +86,7 @@ struct KeySetLifecycle {
         return hold.map { .use($0.keys) } ?? .start(refresh: takeOff())
     }
 
-    /// Takes the keys of a refresh.
-    ///
-    /// `isSame` indicates whether they are those of the previous refresh.
+    /// `isSame` indicates whether the keys are those of the previous refresh.
     mutating func landed(
         _ refresh: Int,
         _ keys: JWKSet,
@@ -144,8 +134,6 @@ struct KeySetLifecycle {
         return refreshCount
     }
 
-    /// Returns `true` if the latest attempt is too recent for another.
-    ///
     /// After failures the delay grows from one second to the cooldown, unless the server requests a
     /// longer one.
     private func isPausing(at now: ContinuousClock.Instant) -> Bool {
@@ -157,8 +145,7 @@ struct KeySetLifecycle {
     }
 }
 
-/// Fetched keys, with the validators for a conditional request
-/// ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
+/// Keys and validators ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
 struct KeySetCopy: Sendable {
     /// The maximum length of an entity tag that is sent back, in bytes.
     private static let maximumTagSize = 1 << 10
@@ -167,7 +154,6 @@ struct KeySetCopy: Sendable {
     let url: URL
     /// The current header fields about the response's validity.
     let headers: HTTPHeaders
-    /// The fields for a conditional request; empty if the response had no usable validator.
     let conditions: [(name: String, value: String)]
 
     /// Creates a copy, or `nil` if the server forbids storing the response.
@@ -183,10 +169,8 @@ struct KeySetCopy: Sendable {
         self.headers = HTTPHeaders(headers.filter { kept.contains(where: $0.name.equalsIgnoringASCIICase) })
     }
 
-    /// Returns the copy updated by a 304 response, whose fields replace the stored ones
+    /// A 304 response replaces fields, but not the validators, because it confirms what they identify
     /// ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)).
-    ///
-    /// The validators stay, because the 304 confirms what they identify.
     func confirmed(by fields: HTTPHeaders) -> Self {
         var headers = headers
         // The age of the first response says nothing about this one.
@@ -210,8 +194,7 @@ struct KeySetCopy: Sendable {
         return conditions
     }
 
-    /// Returns a Boolean value that indicates whether a text is an ASCII entity tag, `"…"` or
-    /// `W/"…"` ([RFC 9110 §8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)).
+    /// `"…"` or `W/"…"` ([RFC 9110 §8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)).
     private static func isEntityTag(_ text: String) -> Bool {
         // Other texts would be compared by characters, in quadratic time for combining ones.
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return false }
@@ -236,8 +219,6 @@ struct KeySetSource: Sendable {
     let options: RemoteKeySet.Options
 
     /// Fetches new keys, or renews the lifetime of the latest ones if the server confirms them.
-    ///
-    /// - Throws: An error for `OAuth2Error(fetching:failure:at:)`.
     func fetch(_ url: URL, unlike copy: KeySetCopy?) async throws -> Response {
         guard let origin = HTTPOrigin(url), origin.isConfidential else {
             throw OAuth2Error(

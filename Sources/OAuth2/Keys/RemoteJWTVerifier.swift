@@ -126,10 +126,8 @@ public final class RemoteJWTVerifier: Sendable {
         }
     }
 
-    /// Returns `true` if a newly published key could resolve the error.
-    ///
-    /// For a token with a key ID, only a new ID could. For an algorithm that the policy doesn't
-    /// accept, no key could.
+    // For a token with a key ID, only a new ID could resolve the error. For an algorithm that the
+    // policy doesn't accept, no key could.
     private static func mayMeanAnotherKey(_ token: String, _ error: TokenError, _ policy: ValidationPolicy) -> Bool {
         switch error.code {
         case .unknownKey: return true

@@ -35,7 +35,6 @@ public final class RemoteKeySet: Sendable {
         var document: Data?
     }
 
-    /// The next step for a caller, derived from the state.
     private enum Step {
         case use(LoadedKeys)
         case join(SharedTask<LoadedKeys>, id: Int)
@@ -116,10 +115,7 @@ public final class RemoteKeySet: Sendable {
         try await key { keys throws(TokenError) in try keys.verificationKey(withID: keyID, selection: selection) }
     }
 
-    /// Returns the result of a closure, or calls it again with newer keys if the key is unknown.
-    ///
-    /// - Throws: `TokenError` as the closure does; ``OAuth2Error`` as ``keys()`` does;
-    ///   `CancellationError`.
+    /// Calls a closure again with newer keys if the key is unknown.
     package func key<Key>(_ find: (JWKSet) throws(TokenError) -> Key) async throws -> Key {
         let loaded = try await loaded()
         do {
@@ -147,12 +143,10 @@ public final class RemoteKeySet: Sendable {
 
     // MARK: Verifiers
 
-    /// Returns the valid keys if they are available without waiting.
     func current() -> LoadedKeys? {
         if case .use(let keys) = step() { keys } else { nil }
     }
 
-    /// Returns the valid keys, and fetches them if necessary.
     func loaded() async throws -> LoadedKeys {
         switch step() {
         case .use(let keys): return keys
@@ -166,8 +160,7 @@ public final class RemoteKeySet: Sendable {
         }
     }
 
-    /// Returns newer keys for a token whose key is missing, or the same keys if it's too early for
-    /// a request.
+    /// Returns newer keys, or the same ones if it's too early for a request.
     func loaded(beyond keys: LoadedKeys) async throws -> LoadedKeys {
         switch step({ $0.step(at: $1, beyond: keys.load) }) {
         case .use(let keys): return keys
@@ -208,8 +201,6 @@ public final class RemoteKeySet: Sendable {
 
     // MARK: Refresh
 
-    /// Joins or starts a refresh.
-    ///
     /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: Int, unlike copy: KeySetCopy?) -> SharedTask<LoadedKeys> {
         refreshes.task(for: id) { [self] in
@@ -300,7 +291,6 @@ public final class RemoteKeySet: Sendable {
         public var maximumRSAKeySize: Int
         /// The source of time, which should be the client's.
         public var timeSource: TimeSource
-        /// The value of `Accept`.
         package var accept = "application/jwk-set+json, application/json"
         /// A closure that reads the keys in a response; `nil` for JSON of the type of a key set.
         package var read: (@Sendable (HTTPResponse) throws -> JWKSet)?

@@ -62,8 +62,7 @@ public struct ClientIDMetadataDocument: Sendable, Hashable {
     /// The header fields to serve the document with: its type, and a cache lifetime of one hour.
     public var headers: HTTPHeaders { ["Content-Type": "application/json", "Cache-Control": "max-age=3600"] }
 
-    /// Checks a URL
-    /// ([§3](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document#section-3)).
+    /// [§3](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document#section-3).
     private static func check(_ clientID: String) throws(OAuth2Error) {
         guard clientID.hasPrefix("https://"), clientID.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let url = URL(string: clientID), url.host?.isEmpty == false, HTTPOrigin(url) != nil

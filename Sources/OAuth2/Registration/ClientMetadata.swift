@@ -132,8 +132,7 @@ public struct ClientMetadata: Sendable, Hashable {
         try registered(message.signingMember, JWSAlgorithm.init(rawValue:))
     }
 
-    /// Returns a policy with the registered `alg` and `enc` of a message only, or `nil` if the
-    /// message isn't encrypted.
+    /// Has the registered `alg` and `enc` only; `nil` if the message isn't encrypted.
     package func decryptionPolicy(for message: SecuredMessage) throws(TokenError) -> DecryptionPolicy? {
         guard let (algorithm, encryption) = try encryption(of: message) else { return nil }
         return DecryptionPolicy(algorithms: [algorithm], encryptions: [encryption])
@@ -213,7 +212,6 @@ public struct ClientMetadata: Sendable, Hashable {
 }
 
 extension JSONObject {
-    /// A Boolean value that indicates whether a JWK is for encryption.
     fileprivate var isForEncryption: Bool { self["use"] == "enc" }
 }
 
@@ -271,8 +269,7 @@ public struct SecuredMessage: Hashable, Sendable {
 }
 
 extension EncryptionKey {
-    /// The ID of the key in a published set: its own, or its thumbprint; `nil` for a secret, which
-    /// must not be published.
+    /// Its own ID, or its thumbprint; `nil` for a secret, which must not be published.
     var publishedID: String? {
         jwk.keyType == "oct" ? nil : keyID ?? (try? jwk.thumbprint)
     }

@@ -205,9 +205,7 @@ public struct RegisteredClient: Sendable, Hashable {
         self.metadata = metadata
     }
 
-    /// Reads a server's response, and keeps credentials of the old registration that it omits.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `insecureTransport`.
+    /// Keeps credentials of the old registration that the response omits.
     init(_ answer: AnswerMembers, issuer: String, updating old: RegisteredClient? = nil) throws(OAuth2Error) {
         clientID = try answer.required("client_id")
         guard old == nil || clientID.utf8.elementsEqual((old?.clientID ?? "").utf8) else {
@@ -239,8 +237,7 @@ public struct RegisteredClient: Sendable, Hashable {
         metadata = ClientMetadata(members)
     }
 
-    /// The members of a response that aren't metadata, and that an update must not repeat
-    /// ([RFC 7592 §2.2](https://www.rfc-editor.org/rfc/rfc7592#section-2.2)).
+    /// [RFC 7592 §2.2](https://www.rfc-editor.org/rfc/rfc7592#section-2.2).
     static let ownMembers = [
         "client_id", "client_secret", "client_secret_expires_at", "client_id_issued_at", "registration_access_token",
         "registration_client_uri",

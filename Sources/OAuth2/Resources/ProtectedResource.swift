@@ -121,7 +121,6 @@ public struct ProtectedResource: Sendable, Hashable {
         get throws(OAuth2Error) { try Self.metadataURL(of: identifier) }
     }
 
-    /// Returns the URL of a resource's metadata.
     static func metadataURL(of identifier: String) throws(OAuth2Error) -> URL {
         guard let url = URL(string: identifier), let origin = HTTPOrigin(url), url.user == nil, url.fragment == nil
         else {
@@ -139,7 +138,6 @@ public struct ProtectedResource: Sendable, Hashable {
         return location
     }
 
-    /// Returns the end of the host and port in an identifier.
     static func endOfOrigin(_ identifier: String) -> String.Index {
         let authority = identifier.firstRange(of: "://")?.upperBound ?? identifier.startIndex
         return identifier[authority...].firstIndex { $0 == "/" || $0 == "?" } ?? identifier.endIndex
@@ -264,7 +262,6 @@ public struct ProtectedResource: Sendable, Hashable {
 
     // MARK: Documents
 
-    /// Loads the first document that exists.
     private static func load(
         _ locations: [Location],
         _ client: NetworkClient,
@@ -305,14 +302,12 @@ public struct ProtectedResource: Sendable, Hashable {
         }
     }
 
-    /// Returns the identifiers whose metadata is at the same well-known URL: for an origin, with
-    /// and without a slash.
+    /// For an origin, with and without a slash.
     private static func equivalents(of identifier: String) -> [String] {
         let root = root(of: identifier)
         return identifier == root || identifier == root + "/" ? [root, root + "/"] : [identifier]
     }
 
-    /// Returns the origin of an identifier without a slash.
     private static func root(of identifier: String) -> String {
         String(identifier[..<endOfOrigin(identifier)])
     }

@@ -63,7 +63,6 @@ public struct AccessToken: Sendable, ComparedByParts {
     }
 }
 
-/// A type whose texts compare as bytes.
 protocol ComparedByParts: Hashable {
     /// The values that equality and hashes depend on.
     var parts: [AnyHashable?] { get }
@@ -90,7 +89,6 @@ public struct IssuedTokens: Sendable, Redacted {
     ///
     /// It's `nil` without a request for one, or if the ``IDTokenRule`` skips it.
     public internal(set) var idToken: VerifiedToken?
-    /// The key that the tokens are bound to.
     let boundKey: BoundKey?
 
     init(_ response: TokenResponse, boundKey: BoundKey?) {

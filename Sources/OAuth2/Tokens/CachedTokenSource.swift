@@ -6,7 +6,6 @@ import Synchronization
 /// All callers that need a new token share one request. It runs in its own task, which continues if
 /// the waiting callers are cancelled.
 public final class CachedTokenSource: WrappingTokenSource {
-    /// The next step for a caller, derived from the state.
     private enum Step {
         case use(AccessToken)
         case join(SharedTask<AccessToken>, epoch: Int)
@@ -72,7 +71,6 @@ public final class CachedTokenSource: WrappingTokenSource {
         }
     }
 
-    /// Returns the cached token, without suspending, if it's valid and needs no refresh.
     func current() -> AccessToken? {
         let now = timing.timeSource.now()
         return lifecycle.withLock { $0.current(at: now) }
@@ -121,13 +119,11 @@ public final class CachedTokenSource: WrappingTokenSource {
         lifecycle.withLock { $0.isKnown(fingerprint) }
     }
 
-    /// Returns the action for a request that was rejected with 401.
     func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
         let now = timing.timeSource.now()
         return lifecycle.withLock { $0.refused(request, at: now, canReplace: source.canReplaceTokens) }
     }
 
-    /// Drops the token and abandons pending refreshes.
     func signOut() {
         beginEpoch { $0.signedOut(with: .signedOut) }
     }
@@ -138,7 +134,6 @@ public final class CachedTokenSource: WrappingTokenSource {
         lifecycle.withLock { $0.lookAgain(at: now) }
     }
 
-    /// Starts anew after a sign-out or the end of a grant.
     func signIn() {
         beginEpoch { $0.signedIn() }
     }
@@ -153,8 +148,6 @@ public final class CachedTokenSource: WrappingTokenSource {
 
     // MARK: Refresh
 
-    /// Joins or starts a refresh.
-    ///
     /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
         refreshes.task(for: id) { [self] in
@@ -213,7 +206,6 @@ extension OAuth2Error {
         )
     }
 
-    /// Wraps the error of another token source.
     init(wrapping error: any Error) {
         if let error = error as? OAuth2Error {
             self = error

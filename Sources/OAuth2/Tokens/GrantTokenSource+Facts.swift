@@ -57,9 +57,7 @@ extension GrantTokenSource {
         (error as? OAuth2Error) ?? OAuth2Error(.storeFailed, "the token store could not be read", cause: error)
     }
 
-    /// Remembers a record's generation.
-    ///
-    /// - Returns: `false` if the store had a later record in the same epoch before.
+    /// Returns `false` if the store had a later record in the same epoch before.
     @discardableResult
     func notice(_ record: TokenRecord) -> Bool {
         guard let epoch = record.epoch else { return true }
@@ -108,11 +106,9 @@ extension GrantTokenSource {
 
     // MARK: Attempts
 
-    /// Returns the known state of an attempt that a record names.
-    ///
-    /// Wall clocks get adjusted and differ between machines, so the time since this process first
-    /// saw the record counts. On one machine, an attempt is over at once only if it's also too old
-    /// by the wall clock, with a minute of tolerance, so that short-lived processes make progress.
+    // Wall clocks get adjusted and differ between machines, so the time since this process first
+    // saw the record counts. On one machine, an attempt is over at once only if it's also too old
+    // by the wall clock, with a minute of tolerance, so that short-lived processes make progress.
     func attempt(_ found: RefreshAttempt) -> Attempt {
         let validity = max(RefreshDeadlines.validity(of: found), RefreshDeadlines(client.timing).validFor)
         let isOver =
@@ -142,10 +138,8 @@ extension GrantTokenSource {
     }
 
     /// Waits until the server can't process the attempt's request anymore, or another host has
-    /// stored its result.
-    ///
-    /// If the same token were sent earlier and processed first, the attempt's request would count
-    /// as the use of a stolen token.
+    /// stored its result: the same token, sent earlier and processed first, would make the attempt's
+    /// request the use of a stolen token.
     func wait(in current: Current, until deadline: ContinuousClock.Instant) async throws(OAuth2Error) {
         guard let attempt = current.record?.refreshAttempt.map(attempt) else { return }
         let timeSource = client.timing.timeSource
@@ -235,8 +229,7 @@ extension GrantTokenSource {
         }
     }
 
-    /// Returns the error for a grant without a usable refresh token, which tells a lost answer from
-    /// a revoked grant even if the store doesn't have the grant's end.
+    /// Tells a lost answer from a revoked grant even if the store doesn't have the grant's end.
     func noRefreshToken(cause: OAuth2Error?) -> OAuth2Error {
         var error = OAuth2Error.noRefreshToken(cause: cause)
         if state.withLock({ $0.refusal?.end == .lost }) { error.isPossiblyLostRotation = true }
@@ -245,8 +238,6 @@ extension GrantTokenSource {
 }
 
 extension TokenRecord {
-    /// Returns a Boolean value that indicates whether two records have the same tokens of the same
-    /// sign-in.
     func isSame(as other: TokenRecord) -> Bool {
         accessToken == other.accessToken && refreshToken == other.refreshToken && epoch == other.epoch
             && refreshAttempt == nil && other.refreshAttempt == nil
@@ -254,7 +245,6 @@ extension TokenRecord {
 }
 
 extension OAuth2Error {
-    /// The error for an announced request whose time to send is over.
     static var tooLateToSend: Self {
         var error = Self(
             .storeBusy,
@@ -264,7 +254,6 @@ extension OAuth2Error {
         return error
     }
 
-    /// The error for a token that expired before the store had saved it.
     static var tokenExpiredInStore: Self {
         var error = Self(
             .storeUnavailable,
@@ -274,7 +263,6 @@ extension OAuth2Error {
         return error
     }
 
-    /// The error for a grant without a usable refresh token.
     static func noRefreshToken(cause: OAuth2Error?) -> Self {
         var error = Self(
             .reauthenticationRequired,

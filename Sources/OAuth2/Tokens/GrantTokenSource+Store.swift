@@ -7,10 +7,7 @@ import TokenGeneration
 
 /// Saving issued tokens, and the end of a grant.
 extension GrantTokenSource {
-    /// Saves the issued tokens, and returns the access token.
-    ///
-    /// - Throws: The error of an answer without a usable access token, or of a token that expired
-    ///   meanwhile.
+    /// Throws the error of an answer without a usable access token, or of one that expired meanwhile.
     func keep(
         _ answer: TokenAnswer,
         bound: BoundKey?,
@@ -57,10 +54,8 @@ extension GrantTokenSource {
         if let sent, pending.record.refreshToken != sent { client.journal.add(.rotated) }
     }
 
-    /// Writes tokens before anyone uses them, because a rotated refresh token that is lost with the
-    /// process is lost for good.
-    ///
-    /// If the store can't save them, a background task retries for as long as the process lives.
+    // Writes tokens before anyone uses them, because a rotated refresh token that is lost with the
+    // process is lost for good. A background task retries for as long as the process lives.
     func save(_ pending: Pending) async {
         if await write(pending, attempts: Self.attempts) { return }
         startSaver()
@@ -74,7 +69,6 @@ extension GrantTokenSource {
         }
     }
 
-    /// Retries until the store has saved the record or there is nothing left to save.
     private func saveLater() async {
         var attempts = 1
         while true {
@@ -88,10 +82,7 @@ extension GrantTokenSource {
         }
     }
 
-    /// Writes a pending record.
-    ///
-    /// - Returns: `true` if nothing is left to write: the store has the record, or another's
-    ///   successor.
+    /// Returns `true` if nothing is left to write: the store has the record, or another's successor.
     private func write(_ pending: Pending, attempts: Int) async -> Bool {
         var version = pending.version
         for _ in 1...attempts {
@@ -177,10 +168,8 @@ extension GrantTokenSource {
 
     // MARK: End
 
-    /// Drops a rejected refresh token, unless another client has replaced it or is using it.
-    ///
-    /// In a store that outlives the process, an end record replaces it if the grant needs a user.
-    /// Later processes must not reuse the first refresh token, and must know what ended the chain.
+    // In a store that outlives the process, an end record replaces the token if the grant needs a
+    // user. Later processes must not reuse the first refresh token.
     func forget(
         _ refreshToken: Secret,
         in current: Current,
@@ -239,14 +228,9 @@ extension GrantTokenSource {
 
 /// The announcement of a refresh: written before the token is sent, removed when it wasn't used.
 extension GrantTokenSource {
-    /// Records in the store that the refresh token is about to be sent.
-    ///
-    /// On return, `current` has the announcement, and `sendBy` is the time after which another host
-    /// may send the token; `nil` if no other host can.
-    ///
-    /// - Returns: `true` if the attempt is recorded; `false` if another client has written.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store can't record the attempt.
-    ///   The token isn't sent then.
+    // On return, `current` has the announcement, and `sendBy` is the time after which another host
+    // may send the token; `nil` if no other host can. Returns `false` if another client has written;
+    // throws `storeFailed` if the store can't record the attempt. The token isn't sent then.
     func announce(
         _ refreshToken: Secret,
         _ bound: BoundKey?,
@@ -305,7 +289,6 @@ extension GrantTokenSource {
         return true
     }
 
-    /// Writes an announcement, and finds out what has become of it if the store doesn't say.
     private func write(
         _ record: TokenRecord,
         announced id: String,
@@ -370,9 +353,7 @@ extension GrantTokenSource {
         state.withLock { $0.attempt = Attempt(id: earlier.id, sendable: now, isInDoubt: true) }
     }
 
-    /// Returns the pause for all hosts after a failure; `nil` if the server didn't ask for one.
-    ///
-    /// Between hosts, there is always one: otherwise each would try at once.
+    /// Between hosts, there is always a pause: otherwise each would try at once.
     private func pause(after error: OAuth2Error?) -> RefreshPause? {
         guard let error else { return nil }
         let asked = error.retryAfter.map { min($0, client.timing.longestRetryAfter) }

@@ -11,38 +11,29 @@ import TokenGeneration
 public final class GrantTokenSource: TokenSource, StoreWaiting {
     // `RefreshTable` makes the decisions; this type performs them.
 
-    /// A record and its version in the store, as found there or as this process left it.
     struct Current {
         var record: TokenRecord?
         var version: TokenRecordVersion?
         var kind = RefreshTable.Record.none
-        /// The store's error, if the record couldn't be read.
         var failure: OAuth2Error?
-        /// The attempt that this process's announcement has replaced.
         var earlierAttempt: RefreshAttempt?
     }
 
-    /// A record that is being saved.
     struct Pending {
         let number: UInt64
         let record: TokenRecord
-        /// The version that the record replaces.
         let version: TokenRecordVersion?
-        /// The record's ancestors that the store may still have: the refresh token that was sent,
-        /// and earlier ones that were never saved.
+        /// The refresh tokens that the store may still have: the one that was sent, and earlier ones
+        /// that were never saved.
         let ancestors: [Secret]
-        /// The attempt after which the server rejected the token, in the record of a grant's end.
         var attempt: String?
     }
 
-    /// The known state of the refresh attempt that a record names.
     struct Attempt {
         let id: String
-        /// The time from which the same token may be sent again, because the attempt's request
-        /// can't be pending anymore.
+        /// The time from which the attempt's request can't be pending anymore.
         var sendable: ContinuousClock.Instant
-        /// A Boolean value that indicates whether this or an earlier attempt may have used the
-        /// token.
+        /// Whether this or an earlier attempt may have used the token.
         var isInDoubt: Bool
         var isOwn = false
     }
@@ -57,23 +48,18 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             }
         }
         var pendingCount: UInt64 = 0
-        /// The task that retries to save it.
         var saver: Task<Void, Never>?
-        /// The last attempt seen in the store or made here.
         var attempt: Attempt?
         /// The last pause seen in the store, and its end by this process's clock.
         var pause: (pause: RefreshPause, until: ContinuousClock.Instant)?
-        /// The highest generation that the store had, and its epoch.
         var seen: (epoch: String, generation: Int)?
         /// A Boolean value that indicates whether the grant's own refresh token was ever used.
         var isFirstTokenSpent = false
-        /// The last rejected refresh token, not used again even if the store couldn't remove it,
-        /// and what its rejection says about the grant.
+        /// Not used again, even if the store couldn't remove the token.
         var refusal: (token: Secret, end: GrantEnd)?
         var boundKey: BoundKey?
     }
 
-    /// The number of attempts if another process writes or the store fails temporarily.
     static let attempts = 3
     /// The maximum time of a store call that must not be cancelled with its task.
     static let storeTimeout = Duration.seconds(10)
@@ -144,8 +130,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         }
     }
 
-    /// Gets a token without the store's lock, for a grant that needs no user and has nothing to
-    /// lose.
+    /// For a grant that needs no user and has nothing to lose.
     private func newTokenWithoutStore(
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
@@ -223,7 +208,6 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         throw refusal ?? expiry ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
     }
 
-    /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
     private func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
         guard let dpop = client.key.dpop else { return nil }
         if let key = state.withLock({ $0.boundKey }), [nil, key.pem].contains(current.record?.proofKey) {
@@ -288,8 +272,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         return grant.isRepeatable ? try await ask() : try await Self.completely(ask)
     }
 
-    /// Runs work to its end, even if the calling task is cancelled, because issued tokens must be
-    /// stored or they are lost.
+    /// Ignores cancellation, because issued tokens must be stored or they are lost.
     private static func completely<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(OAuth2Error) -> Value
     ) async throws(OAuth2Error) -> Value {
@@ -299,10 +282,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         return try await task.value.get()
     }
 
-    /// Removes the record from the store once the current holder of the lock has released it.
-    ///
-    /// If the grant needs a user, a sign-out record replaces it. Another process, or this one after
-    /// a restart, must not reuse the first refresh token or write back a token that it still has.
+    // If the grant needs a user, a sign-out record replaces the record. Another process, or this one
+    // after a restart, must not reuse the first refresh token or write back a token that it has.
     func signOut() async throws(OAuth2Error) {
         try await inSection {
             self.state.withLock { state in
@@ -374,7 +355,6 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 }
 
 extension DPoPKey {
-    /// A text that distinguishes tokens bound to this key from others.
     fileprivate var identifier: String {
         switch kind {
         case .generated(let algorithm): "dpop \(algorithm)"
@@ -384,7 +364,6 @@ extension DPoPKey {
 }
 
 extension RefreshTable.Answer {
-    /// Classifies the failure of a refresh.
     fileprivate init(_ error: OAuth2Error) {
         self =
             if error.code == .reauthenticationRequired {

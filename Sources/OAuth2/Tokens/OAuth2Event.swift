@@ -127,7 +127,6 @@ public enum OAuth2Event: Sendable, Hashable, ObservedEvent {
         ["error.type": "\(code)"]
     }
 
-    /// Returns the labels of a failed request.
     static func labels(_ code: OAuth2Error.Code, status: Int?) -> [String: String] {
         let status = status.flatMap { (100...599).contains($0) ? String($0) : nil }
         return ["error.type": "\(code)", "http.response.status_code": status ?? noLabel]
@@ -183,7 +182,6 @@ public struct OAuth2Counters: Sendable, Hashable {
     }
 }
 
-/// The counters and observers of an authenticator.
 final class TokenJournal: Sendable {
     private struct State {
         var counters = OAuth2Counters()
@@ -192,7 +190,6 @@ final class TokenJournal: Sendable {
 
     private let state: Mutex<State>
 
-    /// Creates a journal for the observers of the client that sends the token requests.
     init(_ observers: [any ClientObserver] = []) {
         state = Mutex(State(observers: observers))
     }
@@ -201,7 +198,6 @@ final class TokenJournal: Sendable {
 
     var observers: [any ClientObserver] { state.withLock { $0.observers } }
 
-    /// Adds observers that aren't there yet.
     func add(_ observers: [any ClientObserver]) {
         state.withLock { $0.observers = $0.observers.merging(observers) }
     }

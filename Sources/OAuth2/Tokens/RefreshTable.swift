@@ -21,7 +21,7 @@ public struct RefreshTokenRotation: Sendable, Hashable {
     /// - Returns: The treatment.
     public static func rotating(grace: Duration? = nil) -> Self { Self(wrapped: .rotating(grace: grace)) }
 
-    /// A Boolean value that indicates whether a second use of a token ends the grant.
+    /// Whether a second use of a token ends the grant.
     var isRotating: Bool { wrapped != .none }
 
     /// The grace period, if there is one.
@@ -33,11 +33,9 @@ public struct RefreshTokenRotation: Sendable, Hashable {
 
 /// The decisions about a grant's record, as a table of pure functions.
 ///
-/// Memory, files and stores that hosts share use the same table, which <doc:SharingAGrant> lists.
-/// The numbers in comments are its rows. A search through all interleavings of several hosts checks
-/// the table (`RefreshTableSearchTests`).
+/// <doc:SharingAGrant> lists the table; the numbers in comments are its rows. A search through all
+/// interleavings of several hosts checks it (`RefreshTableSearchTests`).
 enum RefreshTable {
-    /// The record as a client finds it.
     enum Record: Hashable, Sendable {
         case none, tokens, end, damaged, tooNew
         /// The record is older than one that this process has seen.
@@ -45,7 +43,6 @@ enum RefreshTable {
         case unreachable
     }
 
-    /// The announcement of a refresh in the record.
     enum Announcement: Hashable, Sendable {
         case none
         /// Its request may still be sent or pending.
@@ -53,31 +50,27 @@ enum RefreshTable {
         case passed
     }
 
-    /// Everything that a decision depends on.
     struct Facts: Hashable, Sendable {
         var record = Record.none
-        /// A Boolean value that indicates whether the record's access token meets the need.
+        /// Whether the record's access token meets the need.
         var isUsable = false
-        /// A Boolean value that indicates whether there is a refresh token that wasn't rejected.
+        /// Whether there is a refresh token that wasn't rejected.
         var hasRefreshToken = true
         var announcement = Announcement.none
-        /// A Boolean value that indicates whether the server's pause isn't over.
+        /// Whether the server's pause isn't over.
         var isPaused = false
-        /// A Boolean value that indicates whether callers still have a usable token.
+        /// Whether callers still have a usable token.
         var isInBackground = false
-        /// A Boolean value that indicates whether the grant needs no user and has nothing to lose.
+        /// Whether the grant needs no user and has nothing to lose.
         var isRepeatable = false
-        /// A Boolean value that indicates whether a second use of the refresh token ends the grant.
+        /// Whether a second use of the refresh token ends the grant.
         var isRotating = true
-        /// A Boolean value that indicates whether the server accepts the preceding token for a
-        /// while.
+        /// Whether the server accepts the preceding token for a while.
         var hasGrace = false
-        /// A Boolean value that indicates whether other hosts share the record, so that a lock
-        /// doesn't exclude them.
+        /// Whether other hosts share the record, so that a lock doesn't exclude them.
         var isOnHosts = false
     }
 
-    /// The step of a client that needs a token.
     enum Step: Hashable, Sendable {
         case use
         /// Leave the refresh to another host; callers keep their token.
@@ -95,7 +88,6 @@ enum RefreshTable {
         case fail
     }
 
-    /// Returns the first step of a client that needs a token.
     static func step(_ facts: Facts) -> Step {
         switch facts.record {
         case .tooNew, .setBack: return .fail  // 30, 31
@@ -123,18 +115,14 @@ enum RefreshTable {
 
     // MARK: Announcing
 
-    /// The outcome of writing an announcement.
     enum Announced: Hashable, Sendable {
         case written
-        /// The stored version was another.
         case conflict
-        /// The write failed, and reading the record shows this.
         case unknown(Reread)
     }
 
     /// A record that is read after a write with an unknown outcome.
     enum Reread: Hashable, Sendable {
-        /// The writer's own announcement or record.
         case own
         /// The version that the write should have replaced.
         case unchanged
@@ -146,7 +134,6 @@ enum RefreshTable {
         case send
         /// Write the same announcement again.
         case again
-        /// Decide anew with the record.
         case restart
     }
 
@@ -158,22 +145,18 @@ enum RefreshTable {
         }
     }
 
-    /// Returns the decision if an announcement can't be written, though the record could be read.
-    ///
     /// On one machine, a token that only this process has can't be sent by another.
     static func stepWithoutAnnouncement(_ facts: Facts, isOnlyHere: Bool) -> Step {
         if facts.isRepeatable { return .send }  // 10
         return isOnlyHere && !facts.isOnHosts ? .send : .fail  // 10
     }
 
-    /// Returns a Boolean value that indicates whether an announced token may still be sent.
     static func maySend(after elapsed: Duration, _ deadlines: RefreshDeadlines) -> Bool {
         elapsed < deadlines.sendWithin  // 11
     }
 
     // MARK: Answers
 
-    /// The outcome of sending the refresh token.
     enum Answer: Hashable, Sendable {
         /// New tokens, or a new refresh token alone.
         case tokens
@@ -185,9 +168,7 @@ enum RefreshTable {
         case busy
         /// The server rejected the request for another reason than the refresh token.
         case rejected
-        /// The request was sent, and the answer is missing.
         case lost
-        /// The server rejected the refresh token.
         case invalidGrant
     }
 
@@ -200,7 +181,6 @@ enum RefreshTable {
         case withdrawAndRestart
         /// Keep the announcement until it passes, and fail.
         case keep
-        /// Replace the record with the grant's end.
         case end
     }
 
@@ -216,7 +196,6 @@ enum RefreshTable {
         }
     }
 
-    /// Returns the reason of the end after the server has rejected the refresh token.
     static func end(tries: Int, hasEarlier: Bool, isInDoubt: Bool) -> GrantEnd {
         tries > 1 || hasEarlier || isInDoubt ? .lost : .revoked  // 19
     }
@@ -231,7 +210,6 @@ enum RefreshTable {
     }
 
     enum AfterRival: Hashable, Sendable {
-        /// Decide anew with the record.
         case restart
         /// Wait for the other host, which learns of the rejection by itself.
         case wait
@@ -283,11 +261,9 @@ enum RefreshTable {
     }
 }
 
-/// The time limits of an announced refresh, which add up by construction.
-///
-/// An attempt is valid for longer than the time to send plus the request's timeout, so a request
-/// that is sent in time is over when another host may send the same token. The last quarter is
-/// slack for a server that processes the request late.
+// The time limits of an announced refresh, which add up by construction: a request that is sent in
+// time is over when another host may send the same token. The last quarter is slack for a server
+// that processes the request late.
 struct RefreshDeadlines: Equatable {
     /// The time for which no other host sends the token.
     let validFor: Duration
@@ -302,8 +278,8 @@ struct RefreshDeadlines: Equatable {
         validFor = grace.map { min($0, timing.lostRequestDelay) } ?? timing.lostRequestDelay
     }
 
-    /// The number of attempts with the same token after which hosts wait longer and longer, because
-    /// the refresh may be what ends their processes.
+    /// The number of tries after which hosts wait longer and longer, because the refresh may be what
+    /// ends their processes.
     static let triesBeforeBackoff = 3
     private static let longestValidity = Duration.seconds(600)
 
@@ -316,16 +292,14 @@ struct RefreshDeadlines: Equatable {
     }
 }
 
-/// The token refreshes of a client in progress, and the results that no caller has received yet.
+/// The latest 1,000 token refreshes of a client in progress, or without a caller.
 ///
-/// A request continues when the caller that waits for it is cancelled or runs out of time. Its
-/// result waits for the next call with the same refresh token, which the server may not accept a
-/// second time. The cache keeps the latest 1,000 entries.
+/// A request continues without its caller. Its result waits for the next call with the same refresh
+/// token, which the server may not accept a second time.
 final class ClientRefreshes: Sendable {
     private enum Entry {
         case answer(Result<IssuedTokens, OAuth2Error>, to: String)
-        /// The successor of the refresh token, because nothing else in the response was usable or
-        /// because different parameters were requested.
+        /// Nothing else in the response was usable, or different parameters were requested.
         case successor(Secret)
     }
 
@@ -339,12 +313,8 @@ final class ClientRefreshes: Sendable {
         self.timeSource = timeSource
     }
 
-    /// Returns the tokens of a refresh request, which may still be running or have ended already,
-    /// and forgets them.
-    ///
-    /// The closure requests tokens with the refresh token or its known successor.
-    ///
-    /// - Throws: ``OAuth2Error``; `CancellationError` at once if the task is cancelled.
+    // Returns the tokens of a refresh request, and forgets them. The closure requests tokens with
+    // the refresh token or its known successor.
     func tokens(
         refreshing first: Secret,
         as request: String,
@@ -370,7 +340,6 @@ final class ClientRefreshes: Sendable {
         }
     }
 
-    /// Waits for a request, which continues even without a caller.
     private func entry(
         for token: Secret,
         as request: String,

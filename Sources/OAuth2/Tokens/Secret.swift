@@ -49,7 +49,6 @@ public struct Secret: Sendable, Hashable, Redacted, CustomDebugStringConvertible
 }
 
 extension [UInt8] {
-    /// The bytes as lowercase hexadecimal digits.
     package var hexadecimal: String {
         reduce(into: "") { text, octet in
             text += String(octet >> 4, radix: 16)

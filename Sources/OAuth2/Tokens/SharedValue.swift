@@ -10,9 +10,7 @@ package final class SharedValue<Value: Sendable>: Sendable {
 
     package var value: Value { mutex.withLock { $0 } }
 
-    /// Replaces the value.
-    ///
-    /// - Returns: The old value.
+    /// Returns the old value.
     @discardableResult
     package func replace(with new: Value) -> Value {
         mutex.withLock { value in

@@ -3,27 +3,21 @@ import Networking
 /// A token's life as a value type that takes events and returns decisions, without side effects.
 ///
 /// Each received token has a generation. A request rejected with an older generation's token is
-/// retried with the current one, without a refresh, because the rejection says nothing about the
-/// current token. Each sign-out or sign-in begins an epoch; results of refreshes from earlier
-/// epochs are ignored.
+/// retried with the current one, without a refresh. Each sign-out or sign-in begins an epoch;
+/// results of refreshes from earlier epochs are ignored.
 struct TokenLifecycle: Sendable {
-    /// A refresh, from its start to its end or deadline.
     struct RefreshID: Hashable, Sendable {
         let number: Int
-        /// The generation to replace.
         let replacing: Int
         let epoch: Int
         let deadline: ContinuousClock.Instant
-        /// A Boolean value that indicates whether callers use the old token during the refresh.
+        /// Whether callers use the old token during the refresh.
         let isInBackground: Bool
-        /// A Boolean value that indicates whether the refresh only checks for a sign-in elsewhere,
-        /// after the end of a grant.
+        /// Whether the refresh only checks for a sign-in elsewhere, after the end of a grant.
         var isLook = false
     }
 
-    /// The action for a caller that needs a token.
     enum Acquisition {
-        /// Use the valid token.
         case use(AccessToken)
         /// Use the valid token, and start this background refresh because the token expires soon.
         case useAndStart(AccessToken, RefreshID)
@@ -37,7 +31,6 @@ struct TokenLifecycle: Sendable {
         case fail(OAuth2Error)
     }
 
-    /// The limits of the lifecycle.
     struct Limits: Sendable {
         /// The maximum duration of a refresh.
         var refreshTimeout = Duration.seconds(30)
@@ -47,8 +40,7 @@ struct TokenLifecycle: Sendable {
         var delayBudget = Duration.seconds(60)
         /// The maximum backoff that a server can request.
         var longestRetryAfter = Duration.seconds(300)
-        /// A Boolean value that indicates whether the source has a store that shows a sign-in
-        /// elsewhere after the end of a grant.
+        /// Whether the source has a store that shows a sign-in elsewhere after the end of a grant.
         var looksAgain = false
     }
 
@@ -74,8 +66,7 @@ struct TokenLifecycle: Sendable {
 
     /// The number of rejections by one resource within ``stormWindow`` that stops refreshes for it.
     static let stormLimit = 5
-    /// The number of rejections by all resources within ``stormWindow`` that stops refreshes, to
-    /// spare the token endpoint.
+    /// The same for all resources together, to spare the token endpoint.
     static let totalStormLimit = 30
     static let stormWindow = Duration.seconds(30)
     /// The delay after a failed refresh ahead of expiry.
@@ -92,17 +83,14 @@ struct TokenLifecycle: Sendable {
     private static let rememberedTokens = 16
 
     let limits: Limits
-    /// The number of the current token; 0 before the first.
     private(set) var generation = 0
     /// The number of sign-outs and sign-ins.
     private(set) var epoch = 0
     private(set) var refresh: RefreshID?
     var held: Held?
     private(set) var dead: OAuth2Error?
-    /// The end of the backoff, and its reason.
     private(set) var backoff: (until: ContinuousClock.Instant, error: OAuth2Error)?
     private var backgroundGate: ContinuousClock.Instant?
-    /// The number of successive transient failures.
     private var failures = 0
     private var clientRefusals = 0
     private var refreshCount = 0
@@ -153,16 +141,12 @@ struct TokenLifecycle: Sendable {
         return .start(startRefresh(at: now, isInBackground: false))
     }
 
-    /// Marks a token as rejected because a caller can't use it.
     mutating func reject(_ fingerprint: [UInt8]) {
         guard held?.token.value.fingerprint == fingerprint else { return }
         held?.isRejected = true
     }
 
-    /// Takes the token of a refresh.
-    ///
-    /// - Returns: `true` if the token is now the current one; `false` if another refresh or epoch
-    ///   began.
+    /// Returns `false` if another refresh or epoch began.
     mutating func landed(
         _ refresh: RefreshID,
         with token: AccessToken,
@@ -175,9 +159,7 @@ struct TokenLifecycle: Sendable {
         return true
     }
 
-    /// Takes the failure of a refresh.
-    ///
-    /// - Returns: `true` if the failure counts; see ``landed(_:with:at:jitter:)``.
+    /// Returns `true` if the failure counts; see ``landed(_:with:at:jitter:)``.
     @discardableResult
     mutating func failed(
         _ refresh: RefreshID,
@@ -224,8 +206,7 @@ struct TokenLifecycle: Sendable {
         if issued.count > Self.rememberedTokens { issued.removeFirst() }
     }
 
-    /// Takes a failure to get a token; a random number of 0…1 spreads the next attempts of many
-    /// clients.
+    /// A random number of 0…1 spreads the next attempts of many clients.
     mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant, jitter: Double) {
         let requested = error.retryAfter.map { min($0, limits.longestRetryAfter) }
         backgroundGate = now + (error.isOthersTurn ? Self.lookInterval : max(Self.backgroundPause, requested ?? .zero))
@@ -248,7 +229,6 @@ struct TokenLifecycle: Sendable {
         backoff = (now + (requested ?? pause), error)
     }
 
-    /// Ends the epoch with a sign-out; results of earlier requests are ignored.
     mutating func signedOut(with error: OAuth2Error) {
         forget()
         dead = error
@@ -261,7 +241,6 @@ struct TokenLifecycle: Sendable {
         nextLook = now + Self.lookInterval
     }
 
-    /// Ends the epoch with a sign-in.
     mutating func signedIn() {
         forget()
     }
@@ -299,16 +278,14 @@ struct TokenLifecycle: Sendable {
         return refresh
     }
 
-    /// Counts a refresh as failed at its deadline, though it may continue and store its result.
-    ///
-    /// The next caller may send a request at once, because the timeout was enough of a backoff.
+    // The refresh may continue and store its result. The next caller may send a request at once,
+    // because the timeout was enough of a backoff.
     private mutating func endOverdueRefresh(at now: ContinuousClock.Instant) {
         guard let refresh, now >= refresh.deadline else { return }
         self.refresh = nil
         backgroundGate = now + Self.backgroundPause
     }
 
-    /// A request that a resource rejected because of its token.
     struct RefusedRequest {
         let fingerprint: [UInt8]
         let origin: String
@@ -318,7 +295,7 @@ struct TokenLifecycle: Sendable {
         let started: ContinuousClock.Instant?
         /// The total delay of the operation so far.
         let totalDelay: Duration
-        /// A Boolean value that indicates whether the resource gave only an unknown error code.
+        /// Whether the resource gave only an unknown error code.
         var isUnclear = false
 
         init(_ fingerprint: [UInt8], origin: String, earlier: Int, state: Retry.State) {
@@ -330,7 +307,6 @@ struct TokenLifecycle: Sendable {
         }
     }
 
-    /// Returns the action for a request whose token was rejected.
     mutating func refused(
         _ request: RefusedRequest,
         at now: ContinuousClock.Instant,
@@ -404,8 +380,7 @@ struct TokenLifecycle: Sendable {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether the failure isn't a server's, so a backoff is
-    /// pointless.
+    /// A backoff is pointless if the failure isn't a server's.
     fileprivate var isOfStore: Bool {
         [
             .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,
@@ -442,8 +417,7 @@ extension TokenLifecycle.Held {
 }
 
 extension TokenLifecycle.Issued {
-    /// Returns a Boolean value that indicates whether the token was issued during the operation and
-    /// is still valid, so that a newer one isn't available.
+    /// The token was issued during the operation and is still valid: a newer one isn't available.
     fileprivate func isFresh(at now: ContinuousClock.Instant, since started: ContinuousClock.Instant?) -> Bool {
         guard let started, let requested, requested >= started else { return false }
         return expiry.map { now < $0 } ?? true

@@ -47,7 +47,6 @@ extension TokenSource {
     }
 }
 
-/// A token source that gets its tokens from another one.
 protocol WrappingTokenSource: TokenSource {
     var source: any TokenSource { get }
 }
@@ -59,7 +58,6 @@ extension WrappingTokenSource {
 
 /// An error of a source that takes its tokens as its platform replaces them.
 package protocol UnchangedTokenError: Error {
-    /// A Boolean value that indicates whether the source still has only an unwanted token.
     var isUnchangedToken: Bool { get }
 }
 
@@ -67,7 +65,7 @@ package protocol UnchangedTokenError: Error {
 public struct TokenRequirements: Sendable {
     /// The time when the caller stops waiting; `nil` to wait until the request times out.
     public var deadline: ContinuousClock.Instant?
-    /// A Boolean value that indicates whether the caller still has a usable token.
+    /// Whether the caller still has a usable token.
     package var isInBackground = false
     private let unwanted: @Sendable (Secret) -> Bool
 

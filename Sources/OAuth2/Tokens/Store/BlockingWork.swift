@@ -1,6 +1,5 @@
 import Foundation
 
-/// Work that may block on disk I/O.
 package enum BlockingWork {
     /// Runs blocking work off the small thread pool of Swift's tasks.
     package static func value<Value: Sendable>(

@@ -175,11 +175,9 @@ public final class FileTokenStore: TokenStore {
     }
 }
 
-/// A check that only the user and root can replace a folder's contents, as OpenSSH does for keys.
-///
-/// The folder and all its parents must belong to the user or root, and no other user may write to
-/// them. A folder that all users may write to is acceptable if it's sticky, as `/tmp` is: users
-/// can't rename or remove the files of others there.
+// Only the user and root may be able to replace a folder's contents, as OpenSSH requires for keys.
+// The folder and its parents must belong to them, and other users may write to them only if they
+// are sticky, as `/tmp` is: users can't rename or remove the files of others there.
 struct DirectoryCheck {
     let path: String
     /// A Boolean value that indicates whether being sticky isn't enough, as for the files' folder.
@@ -191,7 +189,6 @@ struct DirectoryCheck {
         return (0...names.count).map { "/" + names.prefix($0).joined(separator: "/") }
     }
 
-    /// Performs the check.
     func check() throws(OAuth2Error) {
         var (link, folder) = (stat(), stat())
         guard unsafe lstat(path, &link) == 0, unsafe stat(path, &folder) == 0, folder.st_mode & S_IFMT == S_IFDIR else {
@@ -213,6 +210,5 @@ struct DirectoryCheck {
         }
     }
 
-    /// The path, quoted for a shell.
     private var quoted: String { "'" + path.replacingOccurrences(of: "'", with: "'\\''") + "'" }
 }

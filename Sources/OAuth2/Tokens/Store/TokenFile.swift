@@ -2,14 +2,10 @@ import Foundation
 import Glibc
 
 /// The files of one record: its text, and two locks that are never removed.
-///
-/// A lock belongs to an open file and is released when the process that holds it ends.
 package struct TokenFile: Sendable {
     let directory: String
-    /// The name without an extension.
     let name: String
 
-    /// Describes the files with a name, in a directory that ``prepareDirectory(_:)`` returned.
     package init(directory: String, name: String) {
         self.directory = directory
         self.name = name
@@ -104,16 +100,13 @@ package struct TokenFile: Sendable {
         try FileLock(sectionLockPath, isPatient: false)
     }
 
-    /// Waits for the write lock, which is held only briefly.
     package func lockWriting() throws(OAuth2Error) -> FileLock {
         guard let lock = try FileLock(writeLockPath, isPatient: true) else { throw Self.failure("locked") }
         return lock
     }
 
-    /// Creates the directory if needed, and rejects one whose files other users could replace.
-    ///
-    /// - Returns: The directory's path with symbolic links resolved, so that later changes have no
-    ///   effect.
+    /// Creates the directory if needed, and rejects one whose files other users could replace; returns
+    /// its path with symbolic links resolved, so that later changes have no effect.
     package static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
             try FileManager.default.createDirectory(
@@ -143,20 +136,18 @@ package struct TokenFile: Sendable {
     }
 }
 
-/// A file lock that this process holds until the value is released.
+/// A file lock that ends with the value, or with the process.
 ///
-/// A file that is replaced before it's locked wouldn't exclude other processes. The initializer
-/// therefore compares the locked file with the one at the path, and retries until they match.
+/// A file that is replaced before it's locked wouldn't exclude other processes, so the initializer
+/// compares the locked file with the one at the path.
 package final class FileLock: Sendable {
     /// The maximum number of attempts to lock a file that another process keeps replacing.
     private static let attempts = 100
 
     private let descriptor: Int32
 
-    /// Takes a lock, and creates its file if needed; `nil` if another process holds the lock and
-    /// the caller isn't patient.
-    ///
-    /// Tests replace the file in the closure `afterLocking`.
+    // Returns `nil` if another process holds the lock and the caller isn't patient. Tests replace the
+    // file in the closure `afterLocking`.
     init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
         for _ in 1...Self.attempts {
             guard let descriptor = try Self.locked(path, isPatient: isPatient) else { return nil }

@@ -82,8 +82,8 @@ public struct TokenRecord: Sendable, ComparedByParts {
             ]
     }
 
-    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown, zero
-    /// if it was obtained in the future, with one second of tolerance for clock corrections.
+    /// Returns `nil` if unknown, zero if the token was obtained in the future, with one second of
+    /// tolerance for clock corrections.
     func timeLeft(at date: Date) -> TimeInterval? {
         if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
         return expiration?.timeIntervalSince(date)
@@ -92,7 +92,6 @@ public struct TokenRecord: Sendable, ComparedByParts {
     /// The placeholder for an access token that hasn't been issued yet.
     static let noToken = Secret("")
 
-    /// Creates the record of a token and the values issued along with it.
     init(_ token: AccessToken, refreshToken: Secret? = nil, boundKey: BoundKey? = nil, at timeSource: TimeSource) {
         let left = token.expiry.map { $0 - timeSource.now() }
         self.init(
@@ -106,7 +105,6 @@ public struct TokenRecord: Sendable, ComparedByParts {
         bind(to: boundKey)
     }
 
-    /// Creates a record with a refresh token and no access token yet.
     init(awaiting refreshToken: Secret?) {
         self.init(
             accessToken: Self.noToken,
@@ -115,7 +113,6 @@ public struct TokenRecord: Sendable, ComparedByParts {
         )
     }
 
-    /// Creates the record that replaces the tokens when the grant has ended.
     init(_ end: GrantEnd, replacing earlier: TokenRecord? = nil) {
         self.init(awaiting: nil)
         self.end = end
@@ -191,7 +188,7 @@ public struct GrantEnd: Sendable, Hashable, CustomStringConvertible {
     /// The name in stored records.
     public var description: String { wrapped.rawValue }
 
-    /// Returns the end with a name in a stored record; `nil` if the name is unknown.
+    /// Returns `nil` for an unknown name.
     init?(named name: String) {
         guard let wrapped = Wrapped(rawValue: name) else { return nil }
         self.wrapped = wrapped
@@ -215,8 +212,7 @@ public struct RefreshPause: Sendable, Hashable {
 }
 
 extension AccessToken {
-    /// Creates a token from a record; `nil` if it expires within a second or its key isn't
-    /// available.
+    /// Returns `nil` if the token expires within a second or its key isn't available.
     init?(_ record: TokenRecord, boundKey: BoundKey? = nil, acceptsBearer: Bool = true, at timeSource: TimeSource) {
         let now = timeSource.now()
         let left = record.timeLeft(at: timeSource.date())

@@ -247,7 +247,6 @@ public final class InMemoryTokenStore: TokenStore {
         try await sections.withAccess(to: key, timeout: timeout, body)
     }
 
-    /// The number of tasks that wait for the lock.
     func waiterCount(for key: String) -> Int { sections.waiterCount(for: key) }
 }
 
@@ -256,7 +255,6 @@ package final class ExclusiveSections: Sendable {
     private typealias Waiter = (id: Int, continuation: CheckedContinuation<Void, any Error>)
 
     private struct State {
-        /// The waiting tasks of each lock that is held.
         var waiters: [String: [Waiter]] = [:]
         /// The tasks that have arrived without a continuation yet, with an error if they gave up.
         var arrivals: [Int: (any Error)?] = [:]
@@ -274,10 +272,7 @@ package final class ExclusiveSections: Sendable {
         state.withLock { $0.waiters[key]?.count ?? 0 }
     }
 
-    /// Runs a closure while it has the lock of a key.
-    ///
-    /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` after the
-    ///   timeout; `CancellationError` if the task is cancelled while it waits.
+    /// Throws `storeBusy` after the timeout.
     package func withAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -288,7 +283,6 @@ package final class ExclusiveSections: Sendable {
         return try await body()
     }
 
-    /// Takes the lock of a key.
     private func enter(_ key: String, timeout: Duration) async throws {
         let id = state.withLock { state -> Int? in
             guard state.waiters[key] != nil else {
@@ -323,7 +317,6 @@ package final class ExclusiveSections: Sendable {
         }
     }
 
-    /// Releases the lock of a key.
     private func leave(_ key: String) {
         let next = state.withLock { state -> Waiter? in
             guard let next = state.waiters[key]?.first else {

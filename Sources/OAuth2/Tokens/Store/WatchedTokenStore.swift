@@ -27,13 +27,10 @@ final class WatchedTokenStore: TokenStore {
     var outlivesProcess: Bool { store.outlivesProcess }
     var isSharedByHosts: Bool { store.isSharedByHosts }
 
-    /// A Boolean value that indicates whether a call of the store is pending.
-    ///
     /// Waiting for the lock counts only if no closure of this process holds it.
     var isWaitedFor: Bool { counts.withLock { $0.calls > 0 || $0.locks > 0 && $0.closures == 0 } }
 
-    /// A Boolean value that indicates whether a closure holds the lock and waits for something
-    /// other than the store.
+    /// A closure holds the lock and waits for something other than the store.
     var isHeldByRequest: Bool { counts.withLock { $0.calls == 0 && $0.closures > 0 } }
 
     func load(_ key: String) async throws -> VersionedTokenRecord? {
@@ -62,12 +59,7 @@ final class WatchedTokenStore: TokenStore {
         try await store.waitForChange(of: key, after: version, timeout: timeout, timeSource: timeSource)
     }
 
-    /// Runs a closure while holding the exclusive lock for a key.
-    ///
-    /// While it runs, the lock call doesn't count as pending.
-    ///
-    /// - Throws: Any error of the closure; ``AccessFailure`` if it didn't run, unless the task was
-    ///   cancelled.
+    /// Throws ``AccessFailure`` if the closure didn't run, unless the task was cancelled.
     func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -103,8 +95,6 @@ final class WatchedTokenStore: TokenStore {
     }
 }
 
-/// A token source that may wait for a store.
 protocol StoreWaiting {
-    /// A Boolean value that indicates whether the source is waiting for its store.
     var isWaitingForStore: Bool { get }
 }
