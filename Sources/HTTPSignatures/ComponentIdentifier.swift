@@ -108,7 +108,6 @@ public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashabl
         hasher.combine(parameters["name"])
     }
 
-    /// The parameters without their order, and without `sf` where `key` implies it.
     private var meaning: [String: StructuredField.BareItem] {
         var meaning = Dictionary(parameters.map { ($0.key, $0.value) }) { _, last in last }
         if meaning["key"] != nil { meaning["sf"] = nil }
@@ -128,10 +127,7 @@ public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashabl
 
     var item: StructuredField.Item { StructuredField.Item(.string(name), parameters: parameters) }
 
-    /// Creates an identifier from an item of an inner list.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedSignature` if the item isn't a
-    ///   string.
+    /// Rejects an item that isn't a string as `malformedSignature`.
     init(_ item: StructuredField.Item) throws(HTTPSignatureError) {
         guard case .string(let name) = item.value else {
             throw HTTPSignatureError(.malformedSignature, "a covered component isn't a string")
@@ -147,18 +143,14 @@ public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashabl
         if !parameters.isEmpty, case .string(let text) = parameters[key] { text } else { nil }
     }
 
-    /// The derived components.
     private static let derivedNames: Set = [
         "@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query", "@query-param",
         "@status",
     ]
 
-    /// A Boolean value that indicates whether the component is derived rather than a field.
     package var isDerived: Bool { name.utf8.first == UInt8(ascii: "@") }
 
-    /// Checks the name and the parameters, without a message.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent`.
+    /// Leaves the message of `invalidComponent` to the caller.
     package func validate() throws(HTTPSignatureError) {
         guard !name.utf8.elementsEqual("@signature-params".utf8) else {
             throw invalid("is always the last line of the signature base and can't be covered")
@@ -200,7 +192,6 @@ public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashabl
         HTTPSignatureError(.invalidComponent, "the component \(shown) \(reason)")
     }
 
-    /// The identifier for messages, at most 96 characters long.
     var shown: String {
         let text = description
         return text.utf8.count <= 96 ? text : String(text.prefix(95)) + "…"
@@ -220,9 +211,7 @@ public enum StructuredFieldType: Hashable, Sendable {
     /// A dictionary.
     case dictionary
 
-    /// The fields whose types are registered
-    /// ([IANA](https://www.iana.org/assignments/http-fields)), or defined by the drafts of the
-    /// profiles.
+    /// [IANA's fields](https://www.iana.org/assignments/http-fields), and those of the profiles.
     static let known: [String: Self] = [
         "accept-ch": .list, "accept-signature": .dictionary, "available-dictionary": .item,
         "cache-group-invalidation": .list, "cache-groups": .list, "cache-status": .list, "capsule-protocol": .item,
@@ -239,8 +228,6 @@ public enum StructuredFieldType: Hashable, Sendable {
     ]
 
     /// Parses a field of this type and serializes it in its canonical form.
-    ///
-    /// - Throws: `NetworkError` with the code `invalidField`.
     func canonical(_ lines: [String]) throws(NetworkError) -> String {
         switch self {
         case .item: try StructuredField.Item(parsing: lines).serialized()

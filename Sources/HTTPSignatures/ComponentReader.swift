@@ -1,18 +1,13 @@
 import Foundation
 import Networking
 
-/// A reader of component values
-/// ([RFC 9421 §2](https://www.rfc-editor.org/rfc/rfc9421#section-2)).
+/// [RFC 9421 §2](https://www.rfc-editor.org/rfc/rfc9421#section-2).
 struct ComponentReader {
     let message: HTTPMessage
     let fieldTypes: [String: StructuredFieldType]
-    /// The URL of the only request that is read: the message or, for a response, its request.
+    /// The URL of the message or, for a response, of its request.
     private(set) var uri: TargetURI?
 
-    /// Returns the value of a validated identifier.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent`, `missingComponent` or
-    ///   `malformedComponent`.
     mutating func value(of component: ComponentIdentifier) throws(HTTPSignatureError) -> String {
         let source = try source(of: component)
         let value = try component.isDerived ? derived(component, of: source) : field(component, in: source)
@@ -24,7 +19,6 @@ struct ComponentReader {
         return value
     }
 
-    /// Returns the message that an identifier is about.
     private func source(of component: ComponentIdentifier) throws(HTTPSignatureError) -> HTTPMessage {
         guard component.has("req") else { return message }
         guard !message.isRequest else { throw component.invalid("has “req”, which is only for responses") }
@@ -101,9 +95,9 @@ struct ComponentReader {
 
     private func type(of name: String) -> StructuredFieldType? { fieldTypes[name] ?? StructuredFieldType.known[name] }
 
-    /// Returns the value of a field line without surrounding whitespace and obsolete line folding
-    /// ([§2.1](https://www.rfc-editor.org/rfc/rfc9421#section-2.1)); `nil` if it has a control
-    /// character other than a tab.
+    /// Removes obsolete line folding ([§2.1](https://www.rfc-editor.org/rfc/rfc9421#section-2.1)).
+    ///
+    /// Returns `nil` if the line has a control character other than a tab.
     static func canonicalLine(_ value: String) -> String? {
         if value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
             let trimmed = value[...].trimmingHTTPWhitespace
@@ -188,16 +182,12 @@ extension TargetURI {
     }
 }
 
-/// The parameters of a query in the form of RFC 9421
-/// ([§2.2.8](https://www.rfc-editor.org/rfc/rfc9421#section-2.2.8)).
+/// [RFC 9421 §2.2.8](https://www.rfc-editor.org/rfc/rfc9421#section-2.2.8).
 ///
 /// The query is parsed as `application/x-www-form-urlencoded`, and names and values are encoded
 /// again ([URL Standard](https://url.spec.whatwg.org/#application/x-www-form-urlencoded)).
 enum QueryParameters {
-    /// Returns the encoded value of a component that is a parameter.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent` if the parameter occurs
-    ///   more than once or its value isn't UTF-8, `missingComponent` if it doesn't occur.
+    /// Throws `invalidComponent` if the parameter occurs more than once or its value isn't UTF-8.
     static func value(of component: ComponentIdentifier, in query: String) throws(HTTPSignatureError) -> String {
         let name = component.text(of: "name") ?? ""
         var value: [UInt8]?
@@ -221,7 +211,6 @@ enum QueryParameters {
         return encoded(value)
     }
 
-    /// Encodes all bytes except letters, digits and `*-._`.
     static func encoded(_ octets: [UInt8]) -> String {
         PercentEncoding.encode(octets: octets) { byte in
             byte == UInt8(ascii: "*") || PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
@@ -229,24 +218,17 @@ enum QueryParameters {
     }
 }
 
-/// The target URI of a request, normalized as far as its components need it
-/// ([RFC 9110 §4.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.3)).
+/// [RFC 9110 §4.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-4.2.3).
 ///
 /// The scheme and the host are in lowercase, the default port is omitted, and an empty path is `/`.
-/// Nothing is decoded, because two URLs that differ in their escapes may lead to different
-/// resources.
+/// Nothing is decoded, because escapes can distinguish resources.
 struct TargetURI {
-    /// `http` or `https`.
     let scheme: String
-    /// The host, with the port unless it's the default.
     let authority: String
     let path: String
-    /// The query without its question mark, or `nil`.
     let query: String?
 
     /// Parses an absolute `http` or `https` URL.
-    ///
-    /// - Throws: ``Malformed``.
     init(_ url: String) throws(Malformed) {
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
             throw Malformed(reason: "has a character that must be percent-encoded or, in the host, in the IDNA form")
@@ -263,7 +245,6 @@ struct TargetURI {
         query = parts.query
     }
 
-    /// The URI.
     var text: String { scheme + "://" + authority + requestTarget }
 
     /// The path and the query, the usual request target.
@@ -273,8 +254,7 @@ struct TargetURI {
         let reason: String
     }
 
-    /// Returns the path and the query of a request target in any of its forms
-    /// ([RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)).
+    /// Accepts any form of [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
     static func pathAndQuery(of target: String) -> String {
         if target.utf8.first == UInt8(ascii: "/") { return target }
         var parts = URIReference(target)
@@ -284,8 +264,7 @@ struct TargetURI {
         return parts.text
     }
 
-    /// Returns the URL as it's sent: without its fragment, and with the authority of a `Host`
-    /// field.
+    /// Without the fragment, and with the authority of a `Host` field.
     static func sent(_ url: String, host: String?) -> String {
         guard host != nil || url.utf8.contains(UInt8(ascii: "#")) else { return url }
         var parts = URIReference(url)
@@ -322,8 +301,7 @@ struct TargetURI {
             }
     }
 
-    /// Removes the zone of an IPv6 address, which is local to the client and never sent
-    /// ([RFC 6874 §4](https://www.rfc-editor.org/rfc/rfc6874#section-4)).
+    /// The zone is local to the client ([RFC 6874 §4](https://www.rfc-editor.org/rfc/rfc6874#section-4)).
     private static func withoutZone(_ host: String) -> String {
         guard host.utf8.first == UInt8(ascii: "["), let sign = host.utf8.firstIndex(of: UInt8(ascii: "%")) else {
             return host

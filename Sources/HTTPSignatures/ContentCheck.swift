@@ -1,22 +1,17 @@
 public import Foundation
 import Networking
 
-/// The check of content against the `Content-Digest` that a signature covers.
 struct ContentCheck: Sendable {
     /// The digest that the content must have; `nil` if none is covered.
     let digest: HTTPDigest?
     /// A Boolean value that indicates whether the content must be empty, because it isn't covered.
     var mustBeEmpty = false
 
-    /// The progress of a check while content is read.
     struct Progress: Sendable {
         fileprivate let check: ContentCheck
         fileprivate let hasher: HTTPDigest.Hasher?
 
-        /// Appends a part of the content.
-        ///
-        /// - Throws: ``HTTPSignatureError`` with the code `insufficientCoverage` if the content
-        ///   must be empty, or `undecided`.
+        /// Throws `insufficientCoverage` if the content must be empty, or `undecided`.
         func update(_ part: Data) throws(HTTPSignatureError) {
             guard !part.isEmpty else { return }
             guard !check.mustBeEmpty else {
@@ -28,9 +23,7 @@ struct ContentCheck: Sendable {
             do { try hasher?.update(part) } catch { throw ContentCheck.failure(error) }
         }
 
-        /// Compares the digest of the content; don't use the value afterwards.
-        ///
-        /// - Throws: ``HTTPSignatureError`` with the code `digestMismatch` or `undecided`.
+        /// Ends the use of the value.
         func finish() throws(HTTPSignatureError) {
             let found: HTTPDigest?
             do { found = try hasher?.finish() } catch { throw ContentCheck.failure(error) }
@@ -40,12 +33,10 @@ struct ContentCheck: Sendable {
         }
     }
 
-    /// Starts the check of content that is read in parts.
     func start() throws(HTTPSignatureError) -> Progress {
         do { return Progress(check: self, hasher: try digest?.hasher()) } catch { throw Self.failure(error) }
     }
 
-    /// Checks content in memory.
     func check(_ content: Data) throws(HTTPSignatureError) {
         let progress = try start()
         try progress.update(content)
@@ -58,11 +49,7 @@ struct ContentCheck: Sendable {
 }
 
 extension HTTPDigest {
-    /// Reads the supported members of `Content-Digest`, of those that a signature covers, or of the
-    /// whole field with `nil`.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if the field is
-    ///   malformed, `unsupportedDigest` if it has no supported member.
+    /// Reads the supported members that a signature covers, or those of the whole field with `nil`.
     init(covered keys: Set<String>? = nil, in headers: HTTPHeaders) throws(HTTPSignatureError) {
         let found: HTTPDigest?
         do throws(NetworkError) {
@@ -86,12 +73,7 @@ extension HTTPDigest {
 }
 
 extension HTTPBody {
-    /// Returns the value of `Content-Digest` for the body, which is read if it can be read again.
-    ///
-    /// If the message already has the field, it must match the body.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `bodyNotReadable`, `digestMismatch`,
-    ///   `unsupportedDigest` or `malformedComponent`; the errors of `HTTPBody.read(_:)`.
+    /// Reads the body if it can be read again; a field of the message must match it.
     func digestField(in headers: HTTPHeaders, _ algorithm: HTTPDigest.Algorithm) async throws -> String {
         let lines = headers.values(for: "Content-Digest")
         guard !lines.isEmpty else {

@@ -101,23 +101,20 @@ extension HTTPMessage {
         hasCombinedFields = true
     }
 
-    /// Creates a request as a transport sends it.
     init(_ request: HTTPRequest) {
         let url = TargetURI.sent(request.url.absoluteString, host: request.headers["Host"])
         self.init(method: request.method, url: url, headers: request.headers)
     }
 
-    /// A Boolean value that indicates whether the message is a request.
     package var isRequest: Bool {
         if case .request = start { true } else { false }
     }
 
-    /// The request that caused a response; `nil` for a request, or if it's unknown.
+    /// `nil` for a request, or if it's unknown.
     var request: HTTPMessage? {
         if case .response(_, let request) = start { request } else { nil }
     }
 
-    /// Returns the message with header fields that replace those of the same names.
     func setting(_ fields: HTTPHeaders) -> Self {
         var message = self
         for field in fields { message.headers[field.name] = field.value }

@@ -17,7 +17,6 @@ public struct HTTPSignatureError: Error, Sendable, Equatable, CustomStringConver
     public let message: String
     /// The error that caused this one, usually a `NetworkError` or a `TokenError`.
     public let cause: (any Error)?
-    /// The value of `Accept-Signature` for the response, or `nil`.
     var challenge: String?
 
     /// Creates an error, for example for an application's own rule.

@@ -172,14 +172,10 @@ public struct MessageSigner: Sendable {
 }
 
 extension SignatureProfile {
-    /// Returns whether the profile has a component with a name that isn't about the request.
     fileprivate func names(_ name: String) -> Bool {
         components.contains { $0.alternatives.contains { $0.name == name && !$0.has("req") } }
     }
 
-    /// Checks that the profile accepts a key.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `algorithmMismatch` or `weakKey`.
     func check(_ algorithm: JWSAlgorithm, _ key: VerificationKey?) throws(HTTPSignatureError) {
         if let algorithms {
             let sameSignatures = key?.httpSignatureName.flatMap { JWSAlgorithm(httpSignatureName: $0) }
@@ -198,7 +194,6 @@ extension ComponentIdentifier {
     package var coversContent: Bool { name == "content-digest" && !has("req") && !has("tr") }
 }
 
-/// A message that gets signatures, and the fields that have changed.
 struct SignedFields {
     private(set) var message: HTTPMessage
     private(set) var changes: HTTPHeaders = [:]
@@ -209,9 +204,6 @@ struct SignedFields {
     }
 
     /// Returns the label, or the first one after it that the message doesn't have.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `signingFailed` if the message's own
-    ///   signatures are malformed.
     func freeLabel(_ label: String) throws(HTTPSignatureError) -> String {
         guard message.headers["Signature-Input"] != nil || message.headers["Signature"] != nil else { return label }
         do {
@@ -232,7 +224,6 @@ struct SignedFields {
         }
     }
 
-    /// Adds a signature next to the ones that the message has.
     mutating func add(
         _ label: String,
         _ base: SignatureBase,
@@ -255,13 +246,8 @@ struct SignedFields {
 }
 
 extension [ComponentIdentifier] {
-    /// Adds everything that covered signatures of others cover.
-    ///
-    /// A signature alone doesn't identify the message that it was made for
-    /// ([RFC 9421 §7.3.7](https://www.rfc-editor.org/rfc/rfc9421#section-7.3.7)).
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if a covered
-    ///   `Signature-Input` can't be parsed.
+    /// Adds everything that covered signatures of others cover, because a signature alone doesn't
+    /// identify its message ([RFC 9421 §7.3.7](https://www.rfc-editor.org/rfc/rfc9421#section-7.3.7)).
     mutating func coverSignatures(of message: HTTPMessage) throws(HTTPSignatureError) {
         for component in self where component.name == "signature" && !component.has("tr") {
             var input = ComponentIdentifier("signature-input", parameters: component.parameters)

@@ -107,27 +107,21 @@ public struct MessageVerifier: Sendable {
         return (verified, DigestCheckedBody(base: body, checks: checks))
     }
 
-    /// The content of a message, as far as it's known before it's read.
     struct Content {
-        /// The content, or `nil` if it's streamed or wasn't recorded.
+        /// `nil` if the content is streamed or wasn't recorded.
         let data: Data?
-        /// A Boolean value that indicates whether the content isn't empty.
         let isPresent: Bool
-        /// A Boolean value that indicates whether the transport removed a content coding.
         var isDecoded = false
-        /// A Boolean value that indicates whether the content was abandoned and never delivered.
         var isAbandoned = false
 
-        /// Creates content in memory; `nil` if there was content that wasn't recorded.
+        /// The data is `nil` if there was content that wasn't recorded.
         init(_ data: Data?) {
             self.data = data
             isPresent = data?.isEmpty != true
         }
 
-        /// Creates content that is streamed after the given header fields.
-        ///
-        /// In HTTP/2, both fields may be missing. Then content that must be covered but isn't fails
-        /// when it arrives.
+        // In HTTP/2, both fields may be missing. Then content that must be covered but isn't fails
+        // when it arrives.
         init(streamed headers: HTTPHeaders) {
             data = nil
             isPresent =
@@ -136,9 +130,7 @@ public struct MessageVerifier: Sendable {
         }
     }
 
-    /// Verifies a message, and its content if it's in memory.
-    ///
-    /// - Returns: The verified message, and the checks that streamed content must pass.
+    /// Also returns the checks that streamed content must pass.
     func verify(
         _ message: HTTPMessage,
         _ content: Content
@@ -186,8 +178,7 @@ public struct MessageVerifier: Sendable {
         return (VerifiedMessage(signature: first, signatures: verified), checks)
     }
 
-    /// Returns the `Accept-Signature` for the sender of a request, or `nil` without a nonce
-    /// ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
+    /// [RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5).
     private func challenge(for message: HTTPMessage, hasContent: Bool, at now: Date) -> String? {
         let label = "sig1"
         var components = profile.requirements(for: message, hasContent: hasContent).compactMap(\.first)
@@ -205,11 +196,8 @@ public struct MessageVerifier: Sendable {
         return try? StructuredField.Dictionary([(label, .innerList(list))]).serialized()
     }
 
-    /// Verifies a recorded message with its content as received, or `nil` if there was content that
-    /// wasn't recorded.
-    ///
-    /// - Throws: ``HTTPSignatureError`` as ``verify(_:body:)`` does, and with the code `undecided`
-    ///   if the digest of missing content would have to be checked.
+    /// The content is as received, or `nil` if it wasn't recorded, with the code `undecided` if its
+    /// digest would have to be checked.
     package func verify(
         recorded message: HTTPMessage,
         content: Data?
@@ -219,11 +207,7 @@ public struct MessageVerifier: Sendable {
         return verified
     }
 
-    /// Verifies each signature of a recorded message, including those without the profile's tag,
-    /// with the content as for ``verify(recorded:content:)``.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `noSignature`, `malformedSignature` or
-    ///   `tooLarge`.
+    /// Verifies each signature of a recorded message, also without the profile's tag.
     package func findings(
         in message: HTTPMessage,
         content: Data?
@@ -314,17 +298,13 @@ public struct VerifiedSignature: Sendable, Redacted {
     }
 }
 
-/// The verification of one signature of a recorded message, for a person who looks for a
-/// difference.
+/// The verification of one signature, for a person who looks for a difference.
 package struct SignatureFinding: Sendable {
-    /// The label, which isn't signed.
     package let label: String
-    /// The parameters and the covered components, or `nil` if they are malformed.
+    /// `nil` if they are malformed.
     package let parameters: SignatureParameters?
-    /// The signature base, or `nil` if it can't be built from the message.
+    /// `nil` if it can't be built from the message.
     package let base: SignatureBase?
-    /// A Boolean value that indicates whether the signature has the profile's tag.
     package let isSelected: Bool
-    /// The verified signature, or the first check that failed.
     package var result: Result<VerifiedSignature, HTTPSignatureError>
 }

@@ -72,7 +72,6 @@ public struct RequestSigner: WireInterceptor, RetryVoter {
         return demands.isEmpty ? .none : .retry
     }
 
-    /// Returns the header fields of a 401 that asks for a signature.
     private static func demand(_ error: any Error) -> HTTPHeaders? {
         guard let error = error as? ServerError, error.errorCode == 401,
             error.headers["Accept-Signature"] != nil
@@ -88,10 +87,6 @@ public struct RequestSigner: WireInterceptor, RetryVoter {
 }
 
 extension ResourceRule {
-    /// Returns whether an interceptor applies to an origin.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the origins are
-    ///   misconfigured.
     func includes(_ origin: HTTPOrigin?, of interceptor: String) throws(HTTPSignatureError) -> Bool {
         do { return try covers(origin) } catch {
             throw HTTPSignatureError(
@@ -103,22 +98,18 @@ extension ResourceRule {
     }
 }
 
-/// A signature that a peer asks for in `Accept-Signature`
-/// ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
+/// A request for a signature ([RFC 9421 §5](https://www.rfc-editor.org/rfc/rfc9421#section-5)).
 struct SignatureDemand: Sendable {
     let label: String
     let parameters: SignatureParameters
 
-    /// The maximum number of signatures that are made on demand.
     private static let maximumCount = 2
 
-    /// Returns the demands in the header fields of a peer that a signer can and may meet.
+    /// Returns the demands that a signer can and may meet.
     ///
-    /// The peer must not choose what the signer signs. Therefore it may ask for any selection of
-    /// the profile's components that includes the required ones, for a nonce, and for the
-    /// parameters that the signer has anyway.
-    ///
-    /// - Returns: The demands, in order; empty if none is acceptable or the field is malformed.
+    /// The peer must not choose what the signer signs. It may ask for any selection of the profile's
+    /// components that includes the required ones, for a nonce, and for the parameters that the signer
+    /// has anyway.
     static func acceptable(
         in headers: HTTPHeaders,
         for signer: MessageSigner,
@@ -164,17 +155,14 @@ struct SignatureDemand: Sendable {
         }
     }
 
-    /// Returns whether the signature must cover a header field of the message itself.
     func covers(_ name: String) -> Bool {
         parameters.components.contains { $0.name == name && !$0.has("req") && !$0.has("tr") }
     }
 
-    /// Returns whether the demand has a parameter.
     func asks(for key: String) -> Bool { parameters.parameters[key] != nil }
 }
 
 extension ComponentIdentifier {
-    /// Returns whether a message has the component when it's signed.
     fileprivate func isAvailable(in message: HTTPMessage, hasContent: Bool) -> Bool {
         guard !coversContent, name != "signature-agent" else { return true }
         if name == "content-length", hasContent { return true }

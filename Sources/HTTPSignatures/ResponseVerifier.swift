@@ -141,7 +141,6 @@ public struct SignatureNonces: Sendable {
         return Base64URL.encode(content + code)
     }
 
-    /// Returns whether a nonce was issued by a server with the same secret and is still accepted.
     func isIssued(_ nonce: String, at date: Date, clockSkew: TimeInterval) -> Bool {
         guard let octets = try? Base64URL.decode(nonce), octets.count == 8 + Self.randomSize + Self.codeSize else {
             return false

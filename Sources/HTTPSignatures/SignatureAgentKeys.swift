@@ -84,9 +84,7 @@ public final class SignatureAgentKeys: Sendable {
         self.init(client: client, limits: limits, timeSource: .system, allows: allows)
     }
 
-    /// Creates a source of keys with a client, for tests.
-    ///
-    /// The client must not reach addresses inside the network.
+    /// For tests: the client must not reach addresses inside the network.
     package init(
         client: NetworkClient,
         limits: Limits,
@@ -136,8 +134,8 @@ public final class SignatureAgentKeys: Sendable {
         }
     }
 
-    /// Returns the key set of an agent, and whether the caller counts as one that waits for it;
-    /// `nil` if too many directories are being fetched.
+    /// Also returns whether the caller counts as one that waits; `nil` if too many directories are
+    /// being fetched.
     private func directory(at url: URL, _ name: ByteComparedString) -> (keys: RemoteKeySet, isWaiting: Bool)? {
         state.withLock { state -> (keys: RemoteKeySet, isWaiting: Bool)? in
             state.uses += 1
@@ -168,7 +166,6 @@ public final class SignatureAgentKeys: Sendable {
         }
     }
 
-    /// The number of agents whose keys are kept.
     package var count: Int { state.withLock { $0.agents.count } }
 
     private func options(for url: URL) -> RemoteKeySet.Options {
@@ -187,9 +184,6 @@ public final class SignatureAgentKeys: Sendable {
         return options
     }
 
-    /// Reads a directory.
-    ///
-    /// - Throws: `TokenError`.
     private static func read(
         _ response: HTTPResponse,
         isWellKnown: Bool,
@@ -206,19 +200,14 @@ public final class SignatureAgentKeys: Sendable {
         return JWKSet(keys: set.keys.map(\.withJWSAlgorithm), maximumRSAKeySize: 4_096)
     }
 
-    /// The SHA-256 thumbprints of the keys that RFC 9421 publishes, whose private parts everyone
-    /// knows ([Appendix B.1](https://www.rfc-editor.org/rfc/rfc9421#appendix-B.1)).
+    /// Everyone knows the private parts
+    /// ([RFC 9421, Appendix B.1](https://www.rfc-editor.org/rfc/rfc9421#appendix-B.1)).
     private static let testKeyThumbprints: Set<String> = [
         "BHj8s0GPnMEQtkaULIM-PLgEhLBbuGUQ1vMxmBWZzEo", "oD0HwocPBSfpNy5W3bpJeyFGY_IQ_YpqxSjQ3Yd-CLA",
         "ydQXMtvbsOsZyFir-Y7A8t7fKEM1gbKPvyFkdpu4fvI", "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U",
     ]
 
-    /// Returns the URL of an agent's keys.
-    ///
     /// An origin, as in early drafts, stands for the well-known URL.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `directoryRejected` if the URL must not be
-    ///   fetched.
     private static func directoryURL(of agent: URL) throws(HTTPSignatureError) -> URL {
         guard let uri = try? TargetURI(agent.absoluteString), uri.scheme == "https" else {
             throw refused("isn't https")
@@ -262,9 +251,7 @@ extension JWK {
         return (try? JWK(members)) ?? self
     }
 
-    /// Checks the times between which the key is used, `nbf` and `exp`.
-    ///
-    /// - Throws: `TokenError` with the code `unknownKey`.
+    /// Checks `nbf` and `exp`.
     fileprivate func checkTime(_ date: Date) throws(TokenError) {
         let now = date.timeIntervalSince1970
         if let start = members["nbf"]?.number?.double, now < start {

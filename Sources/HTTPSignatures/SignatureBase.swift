@@ -29,9 +29,7 @@ public struct SignatureBase: Sendable, Redacted {
     ///
     /// Line feeds separate its lines, and the last line doesn't end with one.
     public var text: String { String(decoding: octets, as: UTF8.self) }
-    /// The bytes of ``text``.
     let octets: [UInt8]
-    /// The serialized ``parameters``.
     let serializedParameters: String
 
     /// Creates the base of a message's signature.
@@ -163,9 +161,7 @@ public struct SignatureParameters: Hashable, Sendable {
         if case .string(let text) = parameters[key] { text } else { nil }
     }
 
-    /// Creates parameters from a member of `Signature-Input`.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedSignature` or `tooLarge`.
+    /// Throws `malformedSignature` or `tooLarge`.
     init(_ list: StructuredField.InnerList) throws(HTTPSignatureError) {
         guard list.items.count <= SignatureLimits.components else {
             throw HTTPSignatureError(.tooLarge, "a signature covers more than \(SignatureLimits.components) components")
@@ -179,10 +175,7 @@ public struct SignatureParameters: Hashable, Sendable {
         StructuredField.InnerList(components.map(\.item), parameters: parameters)
     }
 
-    /// Returns the canonical form.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `invalidComponent` if a name or a value can't
-    ///   be sent.
+    /// Throws `invalidComponent` if a name or a value can't be sent.
     func serialized() throws(HTTPSignatureError) -> String {
         do { return try innerList.serialized() } catch {
             throw HTTPSignatureError(
@@ -194,7 +187,6 @@ public struct SignatureParameters: Hashable, Sendable {
     }
 }
 
-/// The limits on what a verifier accepts and a signer sends.
 enum SignatureLimits {
     /// The maximum size of all `Signature` or all `Signature-Input` fields, in bytes.
     static let fieldSize = 16 << 10

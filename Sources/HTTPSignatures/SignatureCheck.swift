@@ -3,20 +3,17 @@ import Networking
 internal import OpenSSLCrypto
 import TokenGeneration
 
-/// A step of the verification, in order.
 enum VerificationStep: Int, Comparable {
     case selection, syntax, parameters, coverage, key, base, signature, content, nonce
 
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The step at which a signature was rejected, and the reason.
 struct SignatureFailure: Error {
     let error: HTTPSignatureError
     let step: VerificationStep
 }
 
-/// The verification of one signature of a message.
 struct SignatureCheck {
     let verifier: MessageVerifier
     let fields: SignatureFields
@@ -24,15 +21,12 @@ struct SignatureCheck {
     let message: HTTPMessage
     let now: Date
 
-    /// The time in seconds for which the replay cache remembers a nonce after the verifier stops
-    /// accepting it, for servers whose clocks differ.
+    /// The seconds for which a nonce is remembered after its end, for servers whose clocks differ.
     private static let margin: TimeInterval = 60
 
     private var profile: SignatureProfile { verifier.profile }
 
-    /// Performs all checks.
-    ///
-    /// - Returns: The signature, and the check that streamed content must pass.
+    /// Also returns the check that streamed content must pass.
     func verify(
         _ content: MessageVerifier.Content
     ) async throws(SignatureFailure) -> (signature: VerifiedSignature, check: ContentCheck) {
@@ -102,10 +96,7 @@ struct SignatureCheck {
 
     // MARK: Coverage
 
-    /// Checks that the signature covers what the profile requires.
-    ///
-    /// - Returns: The covered agent, and whether streamed content must be empty because it isn't
-    ///   covered.
+    /// Returns the covered agent, and whether streamed content must be empty.
     private func checkCoverage(
         _ parameters: SignatureParameters,
         _ content: MessageVerifier.Content
@@ -158,8 +149,7 @@ struct SignatureCheck {
 
     // MARK: Content
 
-    /// Rejects content that the transport has decoded, and with it fields that the signature
-    /// covers.
+    /// Rejects content, and with it covered fields, that the transport has decoded.
     private func checkDecoding(
         _ parameters: SignatureParameters,
         _ content: MessageVerifier.Content
@@ -173,7 +163,7 @@ struct SignatureCheck {
         )
     }
 
-    /// Returns the digest that the content must have, or `nil` if none is covered.
+    /// `nil` if none is covered.
     private func digest(_ parameters: SignatureParameters) throws(HTTPSignatureError) -> HTTPDigest? {
         let covering = parameters.components.filter(\.coversContent)
         guard !covering.isEmpty else { return nil }
@@ -213,16 +203,11 @@ struct SignatureCheck {
     }
 }
 
-/// The signatures of a message, from its `Signature-Input` and `Signature` fields
-/// ([RFC 9421 §4](https://www.rfc-editor.org/rfc/rfc9421#section-4)).
+/// [RFC 9421 §4](https://www.rfc-editor.org/rfc/rfc9421#section-4).
 struct SignatureFields {
     private let inputs: StructuredField.Dictionary
     private let values: StructuredField.Dictionary
 
-    /// Parses the fields.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `noSignature`, `malformedSignature` or
-    ///   `tooLarge`.
     init(_ headers: HTTPHeaders) throws(HTTPSignatureError) {
         let inputs = headers.values(for: "Signature-Input")
         let values = headers.values(for: "Signature")
@@ -247,7 +232,6 @@ struct SignatureFields {
         }
     }
 
-    /// The number of signatures.
     var count: Int { max(inputs.count, values.count) }
 
     /// The labels of both fields, in order.
@@ -264,9 +248,6 @@ struct SignatureFields {
         }
     }
 
-    /// Returns a signature.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedSignature` or `tooLarge`.
     func signature(_ label: String) throws(HTTPSignatureError) -> (parameters: SignatureParameters, value: [UInt8]) {
         guard case .innerList(let list) = inputs[label] else {
             throw HTTPSignatureError(.malformedSignature, "a member of Signature-Input isn't an inner list")
@@ -300,9 +281,7 @@ struct SignatureFields {
 }
 
 extension SignatureParameters {
-    /// Checks the types and sizes of the known parameters.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedSignature` or `tooLarge`.
+    /// Also checks the sizes.
     fileprivate func checkTypes() throws(HTTPSignatureError) {
         for (key, value) in parameters {
             switch (key, value) {

@@ -67,9 +67,7 @@ public struct SignatureKeyDirectory: Sendable {
         return (message.headers, body)
     }
 
-    /// Returns the JWK of a key, whose `kid` is its thumbprint.
-    ///
-    /// The draft restricts `alg` to the names of RFC 9421. Only RSA keys need it.
+    // The draft restricts `alg` to the names of RFC 9421. Only RSA keys need it.
     private static func published(_ key: VerificationKey) -> JSONObject {
         var members = key.jwk.publicPart.members
         members["alg"] = nil
@@ -100,7 +98,7 @@ extension SignatureProfile {
 public struct SignatureAgent: Hashable, Sendable {
     /// The URL of the keys.
     public let url: URL
-    /// A Boolean value that indicates whether the field is a plain string, as in early drafts.
+    /// A plain string, as in early drafts.
     let isLegacy: Bool
 
     /// Creates an agent.
@@ -115,15 +113,11 @@ public struct SignatureAgent: Hashable, Sendable {
         self.isLegacy = isLegacy
     }
 
-    /// The component that covers the agent in a signature with a label.
     func component(label: String) -> ComponentIdentifier {
         isLegacy ? "signature-agent" : ComponentIdentifier("signature-agent").member(label)
     }
 
     /// Returns the field of a message, which may have other agents, with this one.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `signingFailed` if the message has an agent
-    ///   of the other form, or one with the same key.
     func field(label: String, in headers: HTTPHeaders) throws(HTTPSignatureError) -> String {
         let text = url.absoluteString
         let lines = headers.values(for: "Signature-Agent")
@@ -145,15 +139,10 @@ public struct SignatureAgent: Hashable, Sendable {
 }
 
 extension SignatureParameters {
-    /// Returns the URL in the `Signature-Agent` that the signature covers, or `nil` if it covers
-    /// none.
+    /// Returns the covered URL, or `nil`.
     ///
     /// A signature is attributed only to a member that it covers: the one with its label, or the
     /// only one, because the label may have changed on the way.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `malformedComponent` if the covered agent
-    ///   isn't an `https` URL, or `insufficientCoverage` if several are covered and none has the
-    ///   signature's label.
     func agent(in message: HTTPMessage, label: String) throws(HTTPSignatureError) -> URL? {
         let covering = components.filter {
             $0.name == "signature-agent" && !$0.has("req") && !$0.has("tr") && !$0.has("bs")

@@ -75,9 +75,7 @@ public struct SignatureKeys: Sendable {
         self.init(byID: { try await keys.verificationKey(withID: $0, selection: selection) })
     }
 
-    /// Creates a source that calls a closure with the key's ID.
-    ///
-    /// A `TokenError` means that the key is unknown, or that it can't be used.
+    /// A `TokenError` of the closure means that the key is unknown, or that it can't be used.
     private init(byID find: @escaping @Sendable (String) async throws -> VerificationKey) {
         self.init { query in
             guard let keyID = query.keyID else { return nil }
@@ -89,10 +87,6 @@ public struct SignatureKeys: Sendable {
         }
     }
 
-    /// Returns the key for a signature.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `unknownKey` or `undecided`, or the code of
-    ///   the closure.
     func key(for query: Query) async throws(HTTPSignatureError) -> VerificationKey {
         do {
             if let key = try await lookup(query) { return key }
@@ -110,11 +104,9 @@ public struct SignatureKeys: Sendable {
 }
 
 extension JWSAlgorithm {
-    /// The registered names of algorithms
-    /// ([RFC 9421 §3.3](https://www.rfc-editor.org/rfc/rfc9421#section-3.3)).
+    /// [RFC 9421 §3.3](https://www.rfc-editor.org/rfc/rfc9421#section-3.3).
     ///
-    /// The salt of `rsa-pss-sha512` has 64 bytes, the size of the hash, as in PS512. ECDSA
-    /// signatures are `r ‖ s`, as in JWS.
+    /// The salt of `rsa-pss-sha512` has 64 bytes, as in PS512. ECDSA signatures are `r ‖ s`.
     private static let registered: [(name: String, algorithm: JWSAlgorithm)] = [
         ("rsa-pss-sha512", .ps512), ("rsa-v1_5-sha256", .rs256), ("hmac-sha256", .hs256),
         ("ecdsa-p256-sha256", .es256), ("ecdsa-p384-sha384", .es384), ("ed25519", .ed25519),
@@ -141,8 +133,6 @@ extension JWSAlgorithm {
 }
 
 extension VerificationKey {
-    /// The registered name of the key's algorithm.
-    ///
     /// A key for `EdDSA` on Ed25519 makes the same signatures as one for `Ed25519`.
     package var httpSignatureName: String? {
         algorithm == .edDSA && jwk.curve == "Ed25519" ? "ed25519" : algorithm.httpSignatureName
@@ -150,13 +140,9 @@ extension VerificationKey {
 }
 
 extension AnySigningService {
-    /// The registered name of the algorithm, or `nil`.
     var httpSignatureName: String? { verificationKey?.httpSignatureName ?? algorithm.httpSignatureName }
 
-    /// Signs a signature base.
-    ///
-    /// - Throws: ``HTTPSignatureError`` with the code `signingFailed`, caused by the service's
-    ///   error; `CancellationError`.
+    /// Throws `signingFailed`, caused by the service's error.
     func signature(for base: SignatureBase) async throws -> Data {
         do {
             return Data(try await checkedSignature(for: base.octets))

@@ -71,7 +71,6 @@ public struct SignatureProfile: Sendable {
     /// default is `false`.
     public var requiresSignatureAgent = false
 
-    /// A Boolean value that indicates whether the key's ID is its thumbprint.
     package internal(set) var usesThumbprints = false
 
     /// Creates a profile with the default rules.
@@ -141,7 +140,6 @@ public struct SignatureProfile: Sendable {
         .map(\.alternatives)
     }
 
-    /// Returns the components that a signer covers, without repetitions.
     func coverage(of message: HTTPMessage, hasContent: Bool) -> [ComponentIdentifier] {
         var covered: [ComponentIdentifier] = []
         for component in components where component.applies(to: message, hasContent: hasContent) {
@@ -289,7 +287,6 @@ extension SignatureProfile {
         }
     }
 
-    /// Returns the profile with changed rules.
     func with(_ change: (inout Self) -> Void) -> Self {
         var profile = self
         change(&profile)
@@ -298,7 +295,6 @@ extension SignatureProfile {
 }
 
 extension SignatureProfile.Component {
-    /// The component that a signer covers.
     var identifier: ComponentIdentifier {
         switch self {
         case .required(let identifier), .oneOf(let identifier, or: _), .ifContent(let identifier),
@@ -307,7 +303,6 @@ extension SignatureProfile.Component {
         }
     }
 
-    /// The components of which a verifier requires one.
     var alternatives: [ComponentIdentifier] {
         if case .oneOf(let first, let others) = self { [first] + others } else { [identifier] }
     }
@@ -323,8 +318,7 @@ extension SignatureProfile.Component {
 }
 
 extension ComponentIdentifier {
-    /// Returns whether the message has the field; a derived component is present if it applies to
-    /// the kind of message.
+    /// A derived component is present if it applies to the kind of message.
     func isPresent(in message: HTTPMessage) -> Bool {
         guard let source = has("req") ? message.request : message else { return false }
         if isDerived { return source.isRequest == (name != "@status") }

@@ -20,7 +20,6 @@ public struct AccessRefusal: Error, Sendable, Equatable, CustomStringConvertible
     public let cause: (any Error)?
     /// The challenges for the client, in the order in which they are sent.
     public let challenges: [AuthenticationChallenge]
-    /// The nonce for the client's next proof.
     var nonce: String?
 
     /// Creates a refusal, for example for an application's own rule.
@@ -119,8 +118,7 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// Returns a challenge for each accepted scheme, with the error for the scheme that was used,
-    /// or for all if none was.
+    /// The scheme that was used has the error, or all have it if none was.
     func challenges(
         _ used: PresentedToken.Scheme?,
         _ error: AuthenticationChallenge.BearerError?,
@@ -320,8 +318,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// A Boolean value that indicates whether `error_description` may contain the character
-    /// ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)).
+    /// [RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3).
     fileprivate var isDescriptionCharacter: Bool {
         (0x20...0x7E).contains(value) && self != "\"" && self != "\\"
     }

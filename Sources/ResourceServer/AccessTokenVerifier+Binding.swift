@@ -39,7 +39,6 @@ extension AccessTokenVerifier {
         }
     }
 
-    /// Checks the DPoP proof of a request, and returns the header fields for the response.
     private func checkProof(
         _ request: ProtectedRequest,
         _ presented: PresentedToken,
@@ -106,8 +105,7 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// Returns the `x5t#S256` thumbprint
-    /// ([RFC 8705 §3.1](https://www.rfc-editor.org/rfc/rfc8705#section-3.1)).
+    /// `x5t#S256` ([RFC 8705 §3.1](https://www.rfc-editor.org/rfc/rfc8705#section-3.1)).
     private static func thumbprint(of certificate: Data) -> String? {
         let digest = try? Array(certificate).withBytes { bytes throws(CryptoError) in
             try HashFunction.sha256.hash(bytes)
@@ -116,16 +114,12 @@ extension AccessTokenVerifier {
     }
 }
 
-/// The keys that a token is bound to
-/// ([RFC 7800 §3.1](https://www.rfc-editor.org/rfc/rfc7800#section-3.1)).
+/// [RFC 7800 §3.1](https://www.rfc-editor.org/rfc/rfc7800#section-3.1).
 private struct Confirmation {
     private(set) var keyThumbprint: String?
     private(set) var certificateThumbprint: String?
 
-    /// Reads the claim `cnf`.
-    ///
-    /// - Throws: `TokenError` with the code `malformedClaim`, or `confirmationMismatch` if all its
-    ///   members are unknown. The issuer didn't mean such a token to be usable by any holder.
+    /// If all members of `cnf` are unknown, the issuer didn't mean the token to be usable by any holder.
     init(_ claim: JSONValue?) throws(TokenError) {
         guard let claim else { return }
         guard let members = claim.object else {

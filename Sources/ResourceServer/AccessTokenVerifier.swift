@@ -60,7 +60,7 @@ public struct AccessTokenVerifier: Sendable {
     public var policy: ValidationPolicy
     /// The name of the claim with the scope, a string or an array of strings; by default `scope`.
     public var scopeClaim = "scope"
-    /// The name of the claim with the client's ID, which comes before `client_id`.
+    /// Comes before `client_id`.
     var clientClaim = "client_id"
     /// The realm in challenges.
     public var realm: String?
@@ -202,12 +202,12 @@ public struct AccessTokenVerifier: Sendable {
 
     // MARK: Token
 
-    /// A token whose signature and claims are valid, with what the remaining checks need.
+    /// A valid token with what the remaining checks need.
     private struct Verified {
         var token: VerifiedAccessToken
-        /// The status lists of the token's issuer, if the token may be in one.
+        /// `nil` if the token can't be in one.
         var statusLists: CachedStatusLists?
-        /// The use of the token, if it must be the first.
+        /// `nil` if the use needn't be the first.
         var use: SingleUse?
     }
 
@@ -246,8 +246,7 @@ public struct AccessTokenVerifier: Sendable {
         }
     }
 
-    /// Returns the signed token inside an encrypted one, or the text itself if it isn't a JWE or if
-    /// nothing decrypts it.
+    /// Returns the text itself if it isn't a JWE or if nothing decrypts it.
     private func opened(_ text: String) throws(TokenError) -> OpenedToken {
         guard let decrypter, keys != nil || trusted != nil, (try? UnverifiedJWE(compact: text)) != nil else {
             return OpenedToken(text: text)
@@ -255,10 +254,8 @@ public struct AccessTokenVerifier: Sendable {
         return try JWEDecrypter?(decrypter).opened(text, "the access token")
     }
 
-    /// Verifies a token of the only issuer: the text as presented, for introspection, or the signed
-    /// token.
-    ///
-    /// It throws `TokenError` if the token is invalid, and other errors if that's unknown.
+    // Verifies a token of the only issuer: the text as presented, for introspection, or the signed
+    // token. Only a `TokenError` means that the token is invalid.
     private func verified(
         _ text: String,
         _ token: OpenedToken,
@@ -328,9 +325,7 @@ public struct AccessTokenVerifier: Sendable {
         return nil
     }
 
-    /// Rejects a token that its issuer has revoked.
-    ///
-    /// Only an accepted token may cause a request, so it follows the other checks
+    /// Only an accepted token may cause a request, so this follows the other checks
     /// ([Token Status List
     /// §8.3](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-8.3)).
     func checkStatus(
@@ -348,9 +343,7 @@ public struct AccessTokenVerifier: Sendable {
         }
     }
 
-    /// Rejects a token that has been used before, and remembers it otherwise.
-    ///
-    /// It's the very last check, so that a rejected request doesn't use up its token.
+    /// The very last check, so that a rejected request doesn't use up its token.
     func checkIsFirstUse(_ use: SingleUse?, _ presented: PresentedToken) async throws(AccessRefusal) {
         guard let replayCache else { return }
         do {
@@ -363,9 +356,7 @@ public struct AccessTokenVerifier: Sendable {
         }
     }
 
-    /// Returns the use of an introspected token.
-    ///
-    /// - Throws: `TokenError` with the code `missingClaim`, `malformedClaim` or `lifetimeTooLong`.
+    /// Throws `missingClaim`, `malformedClaim` or `lifetimeTooLong`.
     func use(of answer: IntrospectedToken, by introspection: CachedTokenIntrospection) throws(TokenError) -> SingleUse {
         let use = SingleUse()
         try use.read(

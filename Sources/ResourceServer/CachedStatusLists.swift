@@ -30,9 +30,9 @@ public final class CachedStatusLists: Sendable {
     }
 
     private struct State {
-        /// The newest list of each URI, whether it's fresh or not.
+        /// By URI, whether fresh or not.
         var newest: [ByteComparedString: Copy] = [:]
-        /// The latest failure of each URI, and the time of the next attempt.
+        /// By URI, with the time of the next attempt.
         var failures: [ByteComparedString: (error: OAuth2Error, until: ContinuousClock.Instant)] = [:]
     }
 
@@ -108,7 +108,6 @@ public final class CachedStatusLists: Sendable {
         lists = SingleFlightCache(timeSource: options.timeSource, policy: policy)
     }
 
-    /// The number of cached lists.
     var count: Int { lists.count }
 
     /// Checks the status of a token whose claims have been verified.
@@ -172,7 +171,6 @@ public final class CachedStatusLists: Sendable {
         return copy
     }
 
-    /// Fetches a list, and remembers the result.
     private func renewed(_ key: ByteComparedString, _ uri: String, _ url: URL) async throws -> Copy {
         do {
             let token = try await fetched(uri, url)
@@ -249,7 +247,7 @@ public final class CachedStatusLists: Sendable {
 
     // MARK: Times
 
-    /// The tolerated difference between clocks, that of the policy.
+    /// The policy's.
     private static let leeway = Duration.seconds(60)
 
     private static func lifetime(of token: StatusListToken, _ options: Options) -> Duration {
@@ -338,9 +336,7 @@ public final class CachedStatusLists: Sendable {
     }
 }
 
-/// The places from which status lists may be fetched.
-///
-/// The URI of a list comes from a token. Without such a list, a malicious issuer could make this
+/// The URI of a list comes from a token: without this list, a malicious issuer could make this
 /// server send requests to any host (SSRF).
 struct StatusListLocations: Sendable {
     private struct Place {
@@ -359,8 +355,7 @@ struct StatusListLocations: Sendable {
         }
     }
 
-    /// Returns the URL of a list, the URI in a token, or throws `statusRejected` if the list must
-    /// not be fetched.
+    /// Throws `statusRejected` if the list must not be fetched.
     func url(of uri: String) throws(TokenError) -> URL {
         guard let url = URL(string: uri), let origin = HTTPOrigin(url), origin.isConfidential,
             let parts = URLComponents(string: uri), parts.user == nil, parts.password == nil, parts.fragment == nil

@@ -65,7 +65,6 @@ public final class CachedTokenIntrospection: Sendable {
 
     var issuer: String { client.issuer }
 
-    /// The number of cached responses.
     var count: Int { answers.count }
 
     /// Introspects a token.
@@ -95,9 +94,7 @@ public final class CachedTokenIntrospection: Sendable {
 }
 
 extension AccessTokenVerifier {
-    /// Introspects a token at the authorization server, and also returns the server's answer.
-    ///
-    /// It throws `TokenError` if the token is invalid, and other errors if that's unknown.
+    /// Only a `TokenError` means that the token is invalid.
     func introspected(
         _ text: String,
         by introspection: CachedTokenIntrospection
@@ -124,10 +121,8 @@ extension AccessTokenVerifier {
 }
 
 extension IntrospectedToken {
-    /// The members that state a kind of token, and their values for access tokens.
-    ///
-    /// `token_type` is that of RFC 7662 §2.2 and RFC 6749 §7.1. Servers that copy a JWT's claims
-    /// into their response, such as Keycloak, Ory Hydra and Amazon Cognito, use one of the others.
+    // The values for access tokens: `token_type` is that of RFC 7662 §2.2 and RFC 6749 §7.1. Keycloak,
+    // Ory Hydra and Amazon Cognito copy a JWT's claims and use one of the others.
     private static let accessTokenKinds = [
         "token_type": ["Bearer", "DPoP"],
         "typ": ["Bearer", "DPoP", "at+jwt", "application/at+jwt"],
@@ -149,7 +144,6 @@ extension IntrospectedToken {
 }
 
 extension VerifiedAccessToken {
-    /// Creates a token from an introspection response.
     init(_ answer: IntrospectedToken, scopeClaim: String) throws(TokenError) {
         issuer = answer.issuer
         subject = answer.subject

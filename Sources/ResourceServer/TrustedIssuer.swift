@@ -127,7 +127,6 @@ extension AccessTokenVerifier {
         self.trusted = trusted
     }
 
-    /// Returns the verifier for one issuer's tokens, with the issuer's properties.
     func confined(to issuer: TrustedIssuer) -> Self {
         var verifier = self
         verifier.trusted = nil
@@ -283,7 +282,6 @@ extension AccessTokenVerifier {
     }
 }
 
-/// A fixed list of issuers, by identifier.
 final class TrustedIssuers: Sendable {
     /// The identifiers in the given order, at least one.
     let names: [String]

@@ -45,7 +45,6 @@ public struct VerifiedAccessToken: Sendable {
     /// ([RFC 9449 §8.2](https://www.rfc-editor.org/rfc/rfc9449#section-8.2)).
     public internal(set) var responseHeaders: HTTPHeaders = [:]
 
-    /// Creates a token from a verified JWT.
     init(_ token: VerifiedToken, scopeClaim: String, clientClaim: String) throws(TokenError) {
         issuer = token.registered.issuer
         subject = token.registered.subject
@@ -118,7 +117,6 @@ public struct ProtectedRequest: Sendable, Redacted {
     }
 }
 
-/// The access token of a request, and its scheme.
 struct PresentedToken {
     enum Scheme: String, CaseIterable {
         case bearer = "Bearer"
@@ -128,10 +126,8 @@ struct PresentedToken {
     let scheme: Scheme
     let text: String
 
-    /// Reads the token of a request ([RFC 6750
-    /// §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1), [RFC 9449
-    /// §7.1](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)); `nil` if the request has none,
-    /// or credentials of another scheme.
+    /// [RFC 6750 §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1),
+    /// [RFC 9449 §7.1](https://www.rfc-editor.org/rfc/rfc9449#section-7.1); `nil` without a token.
     init?(_ headers: HTTPHeaders) throws(Malformed) {
         let fields = headers.values(for: "Authorization")
         guard fields.count <= 1 else { throw Malformed(description: "more than one Authorization field") }

@@ -14,20 +14,16 @@ protocol ConditionalStorage: Sendable {
     /// Reads a value and its version, never from a cache or a replica that lags.
     func read(_ name: String) async throws -> (value: [UInt8], version: String)?
 
-    /// Writes a value over a version, or creates it if the version is `nil`.
-    ///
-    /// It returns the new version; `nil` if the stored version is another.
+    /// A version of `nil` creates the value; the result is `nil` if the stored version is another.
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String?
 
     /// Deletes a value of a version.
     func delete(_ name: String, version: String) async throws -> Bool
 
-    /// Waits until the version differs, or for the given time; returns `false` if the service
-    /// doesn't tell of changes, so that the caller polls.
+    /// Returns `false` if the service doesn't tell of changes, so that the caller polls.
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool
 }
 
-/// Random bytes for what stores write.
 enum StoreRandom {
     static func bytes(count: Int) throws(OAuth2Error) -> [UInt8] {
         do { return try SecureRandom.bytes(count: count) } catch {
@@ -37,8 +33,6 @@ enum StoreRandom {
 }
 
 extension FixedWidthInteger {
-    /// Returns the number in a version; `nil` if the service can't have written it.
-    ///
     /// Some services take a version of zero, or one that isn't a number, as the absence of a
     /// condition.
     static func version(_ text: String) -> Self? {
@@ -51,15 +45,13 @@ extension ConditionalStorage {
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool { false }
 }
 
-/// Values in files of one machine, which its processes share.
-///
-/// A value is on the disk when a write returns. A version is the digest of its value.
+// A value is on the disk when a write returns. A version is the digest of its value.
 struct FileStorage: ConditionalStorage {
     private let directory: String
 
     var maximumSize: Int { TokenFile.maximumSize }
 
-    /// - Throws: `OAuth2Error` with the code `storeFailed` if other users could replace the files.
+    /// Throws `storeFailed` if other users could replace the files.
     init(directory path: String) throws(OAuth2Error) {
         directory = try TokenFile.prepareDirectory(path)
     }
@@ -105,7 +97,6 @@ struct FileStorage: ConditionalStorage {
     }
 }
 
-/// Values in the memory of this process.
 final class MemoryStorage: ConditionalStorage {
     private let state = Mutex<(values: [String: (value: [UInt8], version: Int)], count: Int)>(([:], 0))
 

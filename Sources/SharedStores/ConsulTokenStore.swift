@@ -91,8 +91,7 @@ public struct ConsulAgent: Sendable {
     }
 }
 
-/// Values in [Consul's key-value store](https://developer.hashicorp.com/consul/api-docs/kv), below
-/// a prefix.
+/// [Consul's key-value store](https://developer.hashicorp.com/consul/api-docs/kv), below a prefix.
 struct ConsulStorage: ConditionalStorage {
     /// The number of blocking queries that may end without a change before the caller polls.
     private static let maximumQueries = 8
@@ -132,10 +131,8 @@ struct ConsulStorage: ConditionalStorage {
         return try Self.succeeded(await service.answer("DELETE", path(name), query: [Self.cas(version)]))
     }
 
-    /// Waits with blocking queries.
-    ///
-    /// The first query has no index. It notices an earlier change, and its answer has the index to
-    /// wait on. An index that goes backwards is dropped, as Consul's documentation requires.
+    // The first query has no index. It notices an earlier change, and its answer has the index to
+    // wait on. An index that goes backwards is dropped, as Consul's documentation requires.
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool {
         let deadline = service.timeSource.now() + timeout
         var index: UInt64?

@@ -66,7 +66,6 @@ extension SealedTokenStore where Place == URL {
     }
 }
 
-/// Values at an HTTP server with conditional requests.
 final class HTTPStorage: ConditionalStorage {
     let maximumSize = 1 << 20
     private let service: StoreService
@@ -137,9 +136,7 @@ final class HTTPStorage: ConditionalStorage {
 
     // MARK: Preconditions
 
-    /// Checks once per process, with a separate value, that the server evaluates preconditions.
-    ///
-    /// A server that ignores them would let two hosts announce the same refresh.
+    /// A server that ignores preconditions would let two hosts announce the same refresh.
     private func checkPreconditions() async throws {
         guard !isChecked.withLock(\.self) else { return }
         let name = "precondition-check"
@@ -166,8 +163,7 @@ final class HTTPStorage: ConditionalStorage {
         answer.headers["ETag"].flatMap { isStrong($0) ? $0 : nil }
     }
 
-    /// Returns a Boolean value that indicates whether a text is one strong entity tag
-    /// ([RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)).
+    /// [RFC 9110, section 8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3).
     private static func isStrong(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard (3...1_024).contains(bytes.count), bytes.first == 0x22, bytes.last == 0x22 else { return false }

@@ -65,7 +65,6 @@ extension SealedTokenStore where Place == KubernetesNamespace {
 /// Each request is sent once. If its outcome is unknown, the caller reads what has become of it.
 /// Only a request that the server rejects with 429 is repeated, after the time in `Retry-After`.
 public struct KubernetesNamespace: Sendable {
-    /// The folder of a pod's service account.
     private static let serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
     let service: StoreService
@@ -141,7 +140,6 @@ public struct KubernetesNamespace: Sendable {
         )
     }
 
-    /// Creates the namespace of a pod from an environment and a folder.
     init(
         inCluster name: String?,
         environment: [String: String],
@@ -189,8 +187,7 @@ public struct KubernetesNamespace: Sendable {
         )
     }
 
-    /// Returns a Boolean value that indicates whether a text is a DNS label, or several with the
-    /// separators between them.
+    /// A DNS label, or several with the separators between them.
     static func isName(_ text: String, separators: Set<Character>) -> Bool {
         text.split(omittingEmptySubsequences: false, whereSeparator: separators.contains).allSatisfy { label in
             let bytes = Array(label.utf8)
@@ -200,8 +197,7 @@ public struct KubernetesNamespace: Sendable {
     }
 }
 
-/// Values in the [secrets](https://kubernetes.io/docs/concepts/configuration/secret/) of a
-/// Kubernetes namespace.
+/// [Secrets](https://kubernetes.io/docs/concepts/configuration/secret/) of a namespace.
 struct KubernetesStorage: ConditionalStorage {
     let service: StoreService
     let namespace: String
@@ -280,7 +276,7 @@ struct KubernetesStorage: ConditionalStorage {
         return limits
     }()
 
-    /// Returns the resource version of a secret; `nil` if the answer is another object.
+    /// `nil` if the answer is another object.
     private func version(of name: String, in json: JSONObject) -> String? {
         guard json["kind"] == "Secret", let metadata = json["metadata"]?.object,
             metadata["name"] == .string(prefix + name), let version = metadata["resourceVersion"]?.string,
@@ -289,8 +285,6 @@ struct KubernetesStorage: ConditionalStorage {
         return version
     }
 
-    /// Returns a Boolean value that indicates whether an answer is the refusal of a condition.
-    ///
     /// Absent namespaces and conflicts in quotas have the same status codes and reasons, but
     /// another kind.
     private static func isRefusal(_ answer: StoreService.Answer, _ status: Int, _ reason: String) -> Bool {

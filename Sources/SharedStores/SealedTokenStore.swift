@@ -110,9 +110,7 @@ public struct SealedTokenStore<Place>: TokenStore {
         try await pollForChange(of: key, after: version, timeout: left, timeSource: timeSource)
     }
 
-    /// Returns the name of a record, which says nothing about the grant.
-    ///
-    /// Records contain it instead of their key, which may be a user's name.
+    /// Says nothing about the grant, whose key may be a user's name.
     private static func name(_ key: String) -> String { Secret(key).fingerprint.hexadecimal }
 }
 

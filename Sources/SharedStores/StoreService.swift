@@ -31,7 +31,6 @@ public struct StoreCredential: Sendable {
     /// - Returns: The credential of a store.
     public static func file(_ path: String) -> Self { Self(source: .file(path)) }
 
-    /// Returns the credential, which is suitable for a header field.
     func read() throws(OAuth2Error) -> Secret {
         let secret: Secret
         switch source {
@@ -70,7 +69,6 @@ public struct StoreCredential: Sendable {
     }
 }
 
-/// A service that stores reach with HTTP requests, each sent once.
 struct StoreService: Sendable {
     /// An answer with any status.
     struct Answer {
@@ -94,17 +92,14 @@ struct StoreService: Sendable {
         }
     }
 
-    /// The ways in which services differ.
     struct Access: Sendable {
-        /// Header fields for all requests.
         var fields: [String: String] = [:]
         var authenticator: (any URLRequestAuthenticator)?
         /// A credential that a header field has after a prefix.
         var credential: (field: String, prefix: String, value: StoreCredential)?
         /// The remedy if the service answers 401 or 403.
         var remedy = "check them"
-        /// A Boolean value that indicates whether an answer 429 means that the request had no
-        /// effect, so that it's sent again after the time in `Retry-After`.
+        /// An answer 429 means that the request had no effect, so it's sent again after `Retry-After`.
         var isUnprocessedIfLimited = false
     }
 
@@ -113,7 +108,6 @@ struct StoreService: Sendable {
     private let base: URL
     private let client: NetworkClient
     private let access: Access
-    /// The timeout of one request.
     let timeout: Duration
     let timeSource: TimeSource
 
@@ -145,11 +139,8 @@ struct StoreService: Sendable {
             ?? NetworkClient(interceptors: interceptors, options: options)
     }
 
-    /// Sends a request once, and returns the answer with any status but one that leaves the outcome
-    /// unknown.
-    ///
-    /// - Throws: `OAuth2Error` with the code `storeUnavailable` if the outcome is unknown or the
-    ///   service is overloaded; `storeFailed` if the service rejects the credentials.
+    /// Throws `storeUnavailable` if the outcome is unknown or the service is overloaded, `storeFailed`
+    /// if it rejects the credentials.
     func answer(
         _ method: String,
         _ path: String,
@@ -192,7 +183,7 @@ struct StoreService: Sendable {
         }
     }
 
-    /// Sends a request with a JSON document, like ``answer(_:_:query:fields:body:timeout:)``.
+    /// See ``answer(_:_:query:fields:body:timeout:)``.
     func answer(_ method: String, _ path: String, json: JSONObject) async throws -> Answer {
         let fields = ["Content-Type": "application/json"]
         return try await answer(method, path, fields: fields, body: Array(json.serialized().utf8))
@@ -214,8 +205,7 @@ struct StoreService: Sendable {
         }
     }
 
-    /// Returns a Boolean value that indicates whether a text is a path that needs no encoding and
-    /// that no server changes.
+    /// A path that needs no encoding and that no server changes.
     static func isPlainPath(_ path: String) -> Bool {
         let segments = path.utf8.split(separator: 0x2F, omittingEmptySubsequences: false)
         return path.utf8.count <= 512

@@ -129,15 +129,12 @@ public struct VaultServer: Sendable {
     }
 }
 
-/// Values in [a KV secrets engine of version
-/// 2](https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
+/// [KV secrets engine of version 2](https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
 struct VaultStorage: ConditionalStorage {
-    /// A secret's current version.
     private enum State {
         /// The secret doesn't exist.
         case absent
-        /// The version was removed by this store, or deleted or destroyed by another program. The
-        /// next write has to name it.
+        /// Removed by this store, or deleted or destroyed by another program; the next write names it.
         case removed(Int)
         case present([UInt8], Int)
     }
@@ -146,8 +143,7 @@ struct VaultStorage: ConditionalStorage {
     let mount: String
     let path: String
 
-    /// The largest value that fits, as base64 and with its envelope, into an entry of 512 KiB,
-    /// which is the limit of Vault's smallest storage.
+    /// Fits, as base64 and with its envelope, into an entry of 512 KiB, Vault's smallest limit.
     var maximumSize: Int { 380 << 10 }
 
     func read(_ name: String) async throws -> (value: [UInt8], version: String)? {
@@ -214,7 +210,6 @@ struct VaultStorage: ConditionalStorage {
         return .present(record.map(Array.init) ?? [], version)
     }
 
-    /// Writes a secret if its current version is the given one.
     private func put(_ data: JSONObject, to name: String, over version: Int) async throws -> Int? {
         let body: JSONObject = [
             "options": ["cas": .number(JSONNumber(version))],

@@ -77,7 +77,6 @@ public struct AzureFederatedCredential: Sendable {
         clientAuthentication = SignedAssertionAuthentication(clientID: clientID, assertion: source)
     }
 
-    /// Returns the URL of the authority without a slash at its end.
     private static func authority(_ environment: WorkloadEnvironment) throws(WorkloadIdentityError) -> String {
         guard var text = environment.variable("AZURE_AUTHORITY_HOST"), !text.isEmpty else {
             return "https://login.microsoftonline.com"

@@ -111,16 +111,13 @@ public struct AzureManagedIdentitySource: TokenSource {
     }
 }
 
-/// The endpoint for managed identities on this machine.
 enum AzureIdentityEndpoint: Sendable {
     case appService(address: String, header: Secret)
     case arc(address: String)
-    /// The instance metadata service of a virtual machine.
     case imds
 
     private static let imdsAddress = "http://169.254.169.254/metadata/identity/oauth2/token"
 
-    /// Selects the endpoint by the variables.
     init(_ environment: WorkloadEnvironment) throws(WorkloadIdentityError) {
         let value = { (name: String) in environment.variable(name).flatMap { $0.isEmpty ? nil : $0 } }
         guard let address = value("IDENTITY_ENDPOINT") else {
@@ -170,7 +167,6 @@ enum AzureIdentityEndpoint: Sendable {
         }
     }
 
-    /// Returns the request's URL.
     func url(
         resource: String,
         _ identity: AzureManagedIdentitySource.Identity
@@ -210,7 +206,6 @@ enum AzureIdentityEndpoint: Sendable {
         }
     }
 
-    /// Returns the endpoint with its rules for retries and its errors.
     func platformEndpoint(
         _ environment: WorkloadEnvironment,
         _ identity: AzureManagedIdentitySource.Identity
@@ -270,18 +265,12 @@ enum AzureIdentityEndpoint: Sendable {
 
 /// The key that proves to Azure Arc's agent that a process may read the agent's files.
 enum AzureArcKey {
-    /// The only folder with keys.
-    ///
-    /// A challenge that names another file would disclose that file.
+    /// A challenge that names a file elsewhere would disclose that file.
     static let folder = "/var/opt/azcmagent/tokens"
     private static let maximumSize = 4_096
     private static let advice = "add the process's user to the group “himds”"
 
     /// Reads the key that a challenge names.
-    ///
-    /// - Throws: ``WorkloadIdentityError`` with the code `invalidResponse` if the challenge doesn't
-    ///   name a key, and `notConfigured`, `unreadableFile`, `insecureFile`, `tooLarge` or
-    ///   `malformedToken` if the file isn't one.
     static func read(
         for challenge: HTTPResponse,
         folder: String,

@@ -58,7 +58,6 @@ public struct GitHubActionsSource: TokenSource {
         return try endpoint.jwt(in: value.utf8, audience: audience, for: requirements)
     }
 
-    /// Returns the URL with the audience, added to the query that it has already.
     private func url(_ address: String) throws(WorkloadIdentityError) -> URL {
         guard let base = URL(string: address), HTTPOrigin(base)?.scheme == "https", base.user == nil,
             base.fragment == nil

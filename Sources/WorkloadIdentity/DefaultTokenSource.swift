@@ -190,21 +190,18 @@ public struct WorkloadPlatform: Sendable {
 
     // MARK: Detection
 
-    /// Returns the reason that none of the variables is set, or `nil` if one is.
+    /// `nil` if one is set.
     private static func missing(_ variables: [String], _ environment: WorkloadEnvironment) -> String? {
         guard variables.allSatisfy({ environment.variable($0)?.isEmpty ?? true }) else { return nil }
         return variables.count == 1 ? "\(variables[0]) isn't set" : "\(variables.joined(separator: " and ")) aren't set"
     }
 
-    /// Returns the reason that a file's folder doesn't exist, or `nil` if it does.
-    ///
     /// The file itself can be absent for a moment while it's replaced.
     private static func missingFolder(of path: String) -> String? {
         let folder = (path as NSString).deletingLastPathComponent
         return FileManager.default.fileExists(atPath: folder) ? nil : "“\(folder)” doesn't exist"
     }
 
-    /// Returns a Boolean value that indicates whether the firmware identifies the machine.
     private static func hardware(_ name: String, is isOwn: (String) -> Bool) -> Bool {
         guard let data = FileManager.default.contents(atPath: "/sys/class/dmi/id/\(name)") else { return false }
         return isOwn(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
@@ -228,11 +225,9 @@ public struct WorkloadPlatform: Sendable {
 /// `invalidResponse`, `tooLarge`, `malformedToken`, `expiredToken`, `rejectedToken`, or
 /// `wrongAudience` for a token with an audience.
 public struct WorkloadEnvironment: Sendable {
-    /// Returns the value of an environment variable, or `nil` if it isn't set.
     let variable: @Sendable (String) -> String?
     let timeSource: TimeSource
     let random: @Sendable () -> Double
-    /// The given transport, if any.
     let transport: (any HTTPTransport)?
 
     /// Creates an environment.
@@ -258,18 +253,14 @@ public struct WorkloadEnvironment: Sendable {
         self.random = random
     }
 
-    /// Returns the transport for requests to the platform.
-    ///
-    /// - Throws: `NetworkError` with the code `transportUnavailable` if libcurl can't be used.
+    /// Throws `transportUnavailable` if libcurl can't be used.
     func platformTransport() throws(NetworkError) -> any HTTPTransport {
         if let transport { return transport }
         return try Self.direct.get()
     }
 
-    /// The transport of all sources of the process.
-    ///
-    /// A proxy must not see the tokens of metadata services. An address that doesn't answer
-    /// shouldn't delay the start.
+    // A proxy must not see the tokens of metadata services. An address that doesn't answer
+    // shouldn't delay the start.
     private static let direct = Result { () throws(NetworkError) in
         try CurlTransport(configuration: directConfiguration)
     }
@@ -278,7 +269,6 @@ public struct WorkloadEnvironment: Sendable {
         .init(connectTimeout: .seconds(2), maximumConnections: 8, proxy: .none)
     }
 
-    /// Returns the value of a variable that must be set.
     func value(of name: String, advice: String) throws(WorkloadIdentityError) -> String {
         guard let value = variable(name), !value.isEmpty else {
             throw WorkloadIdentityError(.notConfigured, "\(name) isn't set; \(advice)")

@@ -219,13 +219,10 @@ public struct EnvironmentTokenSource: TokenSource {
     }
 }
 
-/// A file that the platform replaces.
 enum PlatformFile {
-    /// Reads a file of at most ``PlatformToken/maximumSize`` bytes; `missing` is the way to get a
-    /// missing one.
+    /// Symbolic links are followed, because Kubernetes replaces files by replacing a link.
     ///
-    /// Symbolic links are followed, because Kubernetes replaces files by replacing a link. The
-    /// errors have the code `notConfigured`, `unreadableFile`, `insecureFile` or `tooLarge`.
+    /// `missing` is the way to get a missing file.
     static func read(_ path: String, missing: String) throws(WorkloadIdentityError) -> [UInt8] {
         // A pipe without a writer would otherwise block.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

@@ -107,10 +107,8 @@ public struct GoogleExternalAccountSource: TokenSource {
 
 /// The content of an `external_account` file, whose URLs and paths have been checked.
 ///
-/// A file from another party could otherwise have a token of this machine sent to that party, have
-/// requests sent within the network, or start programs.
+/// A file from another party could otherwise send a token of this machine to that party.
 struct GoogleExternalAccountFile: Sendable {
-    /// The origin of the subject tokens.
     enum Subject: Sendable {
         case file(String)
         case url(URL, [(name: String, value: String)])
@@ -119,16 +117,15 @@ struct GoogleExternalAccountFile: Sendable {
     let audience: String
     let subjectType: TokenType
     let subject: Subject
-    /// The member of a JSON document with the subject token, or `nil` for text.
+    /// `nil` for text.
     let subjectMember: String?
     let tokenURL: URL
     let client: (id: String, secret: Secret)?
     let impersonationURL: URL?
-    /// The lifetime of an impersonated token in seconds.
+    /// In seconds.
     let lifetime: Int
 
-    /// Reads a file's content, with the hosts from which subject tokens may be requested and the
-    /// domain of the Google services.
+    /// `subjectHosts` are those from which subject tokens may be requested.
     init(_ content: [UInt8], subjectHosts: Set<String>, universe: String) throws(WorkloadIdentityError) {
         guard let file = try? JSONObject(parsing: Data(content)) else {
             throw Self.invalid("isn't JSON; create it with “gcloud iam workload-identity-pools create-cred-config”")

@@ -105,16 +105,14 @@ struct GoogleImpersonation: Sendable {
 
     let url: URL
     let scopes: [String]
-    /// The lifetime of a token in seconds.
+    /// In seconds.
     let lifetime: Int
     /// The accounts between the caller and the account, by their resource names.
     var delegates: [String] = []
     let environment: WorkloadEnvironment
-    /// The transport for requests to Google.
     let transport: any HTTPTransport
 
-    /// Gets a token of the service account with another token, and once more with its replacement
-    /// if Google rejects it.
+    /// Tries once more with the token's replacement if Google rejects it.
     func token(
         for requirements: TokenRequirements,
         with source: (TokenRequirements) async throws -> AccessToken

@@ -91,15 +91,13 @@ public struct GoogleIdentityTokenSource: TokenSource {
     }
 }
 
-/// The metadata server of a Google Cloud machine, for its service account's tokens.
 struct GoogleMetadataServer: Sendable {
     private static let flavor = "Metadata-Flavor"
     private static let variables = ["GCE_METADATA_HOST", "GCE_METADATA_ROOT"]
 
     let environment: WorkloadEnvironment
 
-    /// Requests `token` or `identity`, and returns the response, which has the server's own header
-    /// field, and the endpoint.
+    /// Requests `token` or `identity`; the response has the server's own header field.
     func response(
         for name: String,
         _ parameters: [(name: String, value: String)],
@@ -120,7 +118,6 @@ struct GoogleMetadataServer: Sendable {
         return (response, endpoint)
     }
 
-    /// The host and port, which the environment can change.
     private var host: String {
         get throws(WorkloadIdentityError) {
             for variable in Self.variables {

@@ -23,7 +23,6 @@ public struct GoogleServiceAccountSource: TokenSource {
     private static let lifetime = 3_600
 
     private let path: String
-    /// The claim that says what the token is for.
     private let target: (name: String, value: String)
     private let environment: WorkloadEnvironment
 

@@ -175,7 +175,6 @@ public struct KubernetesTokenRequestSource: TokenSource {
         FileTokenSource(path: "\(folder)/\(name)", form: form, missing: Self.advice, environment)
     }
 
-    /// Returns the environment's transport, or one that trusts the cluster's certificates.
     private func transport() throws(WorkloadIdentityError) -> (any HTTPTransport)? {
         guard environment.transport == nil else { return nil }
         do {

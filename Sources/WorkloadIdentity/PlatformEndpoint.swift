@@ -5,11 +5,8 @@ import OAuth2
 import OpenSSLCrypto
 import TokenGeneration
 
-/// An endpoint of the platform that issues tokens to the workloads on it.
-///
 /// Requests don't follow redirects, which would carry the workload's credential elsewhere.
 struct PlatformEndpoint: Sendable {
-    /// The endpoint's name in messages.
     let name: String
     let environment: WorkloadEnvironment
     /// The way to get the permission that a rejected request lacks.
@@ -22,10 +19,6 @@ struct PlatformEndpoint: Sendable {
     var origin: String { "the response of \(name)" }
 
     /// Sends a request that may be repeated, and returns its response with an expected status.
-    ///
-    /// Without a transport, it uses the environment's. It throws ``WorkloadIdentityError`` with the
-    /// code `platformUnavailable`, `platformRejected`, `invalidResponse` or `tooLarge`, or that of
-    /// ``explanation``; `CancellationError` if the task is cancelled.
     func response(
         to request: URLRequest,
         until deadline: ContinuousClock.Instant?,
@@ -68,7 +61,6 @@ struct PlatformEndpoint: Sendable {
         }
     }
 
-    /// Returns an error for a response that the endpoint wouldn't send.
     func invalid(_ problem: String, cause: (any Error)? = nil) -> WorkloadIdentityError {
         WorkloadIdentityError(request: .invalidResponse, "\(name) \(problem)", cause: cause)
     }
@@ -102,7 +94,6 @@ struct PlatformEndpoint: Sendable {
         )
     }
 
-    /// The names of members in a token response.
     struct TokenMembers: Sendable {
         var token = "access_token"
         /// The number of seconds until the expiry.
@@ -111,9 +102,7 @@ struct PlatformEndpoint: Sendable {
         var expiry: String?
     }
 
-    /// Returns the bearer token in a response, with the lifetime that the response states.
-    ///
-    /// Numbers can be texts. The token is opaque: only its issuer and its audience interpret it.
+    // Numbers can be texts. The token is opaque: only its issuer and its audience interpret it.
     func accessToken(
         in response: HTTPResponse,
         _ members: TokenMembers = TokenMembers(),
@@ -176,8 +165,7 @@ struct PlatformEndpoint: Sendable {
         return seconds
     }
 
-    /// Returns the seconds since 1970 of a time in UTC
-    /// ([RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6)), without its fraction.
+    /// [RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) in UTC.
     private static func timestamp(_ text: String) -> Double? {
         guard text.utf8.count <= 40, text.last == "Z" else { return nil }
         let whole = text.dropLast().split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)[0]
@@ -185,11 +173,8 @@ struct PlatformEndpoint: Sendable {
     }
 }
 
-/// The rules for repeating requests to a platform's endpoint.
 struct PlatformRetries: Sendable {
-    /// The maximum time of a request with all its retries.
     var timeout = Duration.seconds(30)
-    /// The maximum number of retries.
     var limit = 4
     /// The longest delay, unless the endpoint requests a longer one.
     var longestDelay = Duration.seconds(8)
@@ -244,7 +229,6 @@ struct PlatformRetries: Sendable {
     }
 }
 
-/// The addresses of platforms' endpoints.
 enum PlatformAddress {
     /// Returns a URL with parameters, added to the query that it has already.
     static func url(_ address: String, _ parameters: [(name: String, value: String)]) -> URL? {
@@ -254,15 +238,13 @@ enum PlatformAddress {
         return URL(string: address + separator + query)
     }
 
-    /// Returns a Boolean value that indicates whether requests to a URL are encrypted, or don't
-    /// leave the machine and its link.
+    /// Requests to the URL are encrypted, or don't leave the machine and its link.
     static func isConfined(_ url: URL) -> Bool {
         guard let origin = HTTPOrigin(url), url.user == nil, url.fragment == nil else { return false }
         return origin.scheme == "https" || origin.isLoopback || isLinkLocal(origin.host)
     }
 
-    /// Returns a Boolean value that indicates whether a host is an address in 169.254/16
-    /// ([RFC 3927 §2.1](https://www.rfc-editor.org/rfc/rfc3927#section-2.1)).
+    /// 169.254/16 ([RFC 3927 §2.1](https://www.rfc-editor.org/rfc/rfc3927#section-2.1)).
     private static func isLinkLocal(_ host: String) -> Bool {
         let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let numbers = parts.compactMap { part -> UInt8? in

@@ -4,22 +4,18 @@ import OAuth2
 import OpenSSLCrypto
 import TokenGeneration
 
-/// The rules for a token of the platform, which are checked before the token leaves the machine.
+/// The rules for a token before it leaves the machine, which protect against configuration errors.
 ///
-/// They protect against configuration errors. The signature isn't verified, so nothing in a token
-/// grants anything here.
+/// The signature isn't verified, so nothing in a token grants anything here.
 struct PlatformToken: Sendable {
     /// The maximum size in bytes of a token and of what contains it.
     static let maximumSize = 64 << 10
 
-    /// The form of a token.
     enum Form: Sendable {
         /// Any visible text.
         case opaque
-        /// A compact, signed JWT.
         case jwt
-        /// A SPIFFE identity document
-        /// ([JWT-SVID](https://github.com/spiffe/spiffe/blob/main/standards/JWT-SVID.md)).
+        /// [JWT-SVID](https://github.com/spiffe/spiffe/blob/main/standards/JWT-SVID.md).
         case svid
     }
 
@@ -27,7 +23,6 @@ struct PlatformToken: Sendable {
     let origin: String
     let step: WorkloadIdentityError.Step
     let form: Form
-    /// The type of the resulting token.
     var type = AccessToken.notApplicable
     var audience: String?
     /// The way to get a token for the audience.
@@ -35,10 +30,8 @@ struct PlatformToken: Sendable {
     /// The way to get a token that hasn't expired.
     var expiryAdvice = "check the clock of this machine and whether the platform still replaces the token"
 
-    /// Returns the token in a content, with optional ASCII white space around it.
-    ///
-    /// A token whose expiry the platform has stated, after a request at some time, isn't
-    /// interpreted. The expiry of others is in the token.
+    // A token whose expiry the platform has stated isn't interpreted. The expiry of others is in the
+    // token.
     func accessToken(
         in content: some Collection<UInt8>,
         stated: (expiry: ContinuousClock.Instant?, requested: ContinuousClock.Instant)? = nil,
@@ -79,7 +72,6 @@ struct PlatformToken: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the unverified claims, or `nil` for an opaque token without any.
     private func claims(of text: String) throws(WorkloadIdentityError) -> JSONObject? {
         do {
             let token = try UnverifiedToken(text, maximumSize: Self.maximumSize)

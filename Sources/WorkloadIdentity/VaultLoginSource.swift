@@ -123,8 +123,7 @@ public struct VaultLoginSource: TokenSource {
         return lease.token
     }
 
-    /// Renews a lease
-    /// ([Vault](https://developer.hashicorp.com/vault/api-docs/auth/token#renew-a-token-self)).
+    /// [Vault](https://developer.hashicorp.com/vault/api-docs/auth/token#renew-a-token-self).
     private func renew(_ lease: VaultLease, for requirements: TokenRequirements) async throws -> AccessToken {
         let increment = "\(lease.duration.components.seconds)s"
         var request = request("auth/token/renew-self", ["increment": .string(increment)])
@@ -175,8 +174,7 @@ public struct VaultLoginSource: TokenSource {
         return problem.map { WorkloadIdentityError(request: .platformRejected, $0, status: status) }
     }
 
-    /// Returns a Boolean value that indicates whether a text consists of names with slashes between
-    /// them.
+    /// Names with slashes between them.
     private static func isPath(_ text: String) -> Bool {
         let names = text.split(separator: "/", omittingEmptySubsequences: false)
         return names.allSatisfy { name in
@@ -186,9 +184,7 @@ public struct VaultLoginSource: TokenSource {
     }
 }
 
-/// A client token of Vault with its lease.
 struct VaultLease: Sendable {
-    /// The part of a response that describes a client token.
     struct Answer {
         let token: String
         /// The duration of the lease; zero if it doesn't end.
@@ -222,7 +218,6 @@ struct VaultLease: Sendable {
         self.duration = duration
     }
 
-    /// Returns the lease after its renewal.
     func renewed(_ answer: Answer, requested: ContinuousClock.Instant) -> Self {
         let renewed = AccessToken(
             value: token.value,
@@ -233,8 +228,6 @@ struct VaultLease: Sendable {
         return Self(token: renewed, duration: duration, answer)
     }
 
-    /// Returns a Boolean value that indicates whether a caller can use the token after a renewal.
-    ///
     /// A cache that still has a usable token asks for another one, but accepts the renewed one.
     func isRenewable(at now: ContinuousClock.Instant, for requirements: TokenRequirements) -> Bool {
         guard isRenewable, let expiry = token.expiry, now < expiry else { return false }

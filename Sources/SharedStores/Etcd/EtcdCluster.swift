@@ -109,8 +109,6 @@ public final class EtcdCluster: Sendable {
     }
 
     /// Sends a request to one member after the other until one answers.
-    ///
-    /// - Throws: `OAuth2Error`; `CancellationError` if the task is cancelled.
     func response(to request: EtcdRequest) async throws -> EtcdResponse {
         var hasLoggedIn = false
         var failures = 0
@@ -138,8 +136,7 @@ public final class EtcdCluster: Sendable {
         }
     }
 
-    /// Waits for a change of a key after a revision; returns `false` if the watch ended for another
-    /// reason, so that the caller polls.
+    /// Returns `false` if the watch ended for another reason, so that the caller polls.
     func waitForChange(of key: String, after revision: Int64, timeout: Duration) async throws -> Bool {
         let member = state.withLock { $0.member }
         do {
@@ -174,7 +171,6 @@ public final class EtcdCluster: Sendable {
             let events: [Event]?
         }
 
-        /// The change; `nil` in an error.
         let result: Result?
     }
 
@@ -230,7 +226,6 @@ public final class EtcdCluster: Sendable {
     }
 }
 
-/// Values in an etcd cluster, below a prefix.
 struct EtcdStorage: ConditionalStorage {
     let cluster: EtcdCluster
     let prefix: String

@@ -128,7 +128,6 @@ public final class EtcdReplayCache: ReplayCache {
         return true
     }
 
-    /// Removes the minutes that have passed, once per minute.
     private func removeExpired(at now: Date) async throws {
         let last = now.addingTimeInterval(-(retention / .seconds(1)) - 60)
         guard let text = Self.minute(last), let minute = Int64(text) else { return }

@@ -3,12 +3,9 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A request of etcd's JSON gateway.
-///
-/// The gateway ignores members that it doesn't know, and a compare without its target matches an
-/// absent key. Requests are therefore only created from these types, never from free text.
+// The gateway ignores members that it doesn't know, and a compare without its target matches an
+// absent key. Requests are therefore only created from these types, never from free text.
 enum EtcdRequest {
-    /// A condition of a transaction.
     enum Compare {
         case absent(String)
         case revision(String, Int64)
@@ -20,7 +17,6 @@ enum EtcdRequest {
         case put(String, [UInt8])
         case get(String)
         case delete(String)
-        /// Deletes the keys from the first to before the second.
         case deleteRange(String, String)
     }
 
@@ -102,7 +98,6 @@ extension EtcdRequest.Operation {
 
 /// An answer of the gateway, which leaves out values that are false, zero or empty.
 struct EtcdResponse {
-    /// A key and its value.
     struct Entry {
         let value: [UInt8]
         let revision: Int64
@@ -110,7 +105,6 @@ struct EtcdResponse {
 
     private let json: JSONObject
 
-    /// Reads an answer; `nil` if it isn't one of etcd's.
     init?(_ body: Data) {
         guard let json = try? JSONObject(parsing: body), json["header"]?.object != nil else { return nil }
         self.json = json
@@ -119,13 +113,10 @@ struct EtcdResponse {
     /// The revision of the store after the request.
     var revision: Int64? { Self.number(json["header"]?.object?["revision"]) }
     var succeeded: Bool { json["succeeded"]?.bool ?? false }
-    /// The token of a login.
     var token: String? { json["token"]?.string }
 
-    /// Returns the entry of a range request, or `nil` if there's none.
     func entry() throws(OAuth2Error) -> Entry? { try Self.entry(json) }
 
-    /// Returns the entries that the range requests of a transaction found.
     func entries() throws(OAuth2Error) -> [Entry?] {
         guard let responses = json["responses"]?.array else { throw EtcdFailure.malformed.error }
         var entries: [Entry?] = []
@@ -154,7 +145,6 @@ struct EtcdResponse {
     }
 }
 
-/// A failure of a request to etcd, classified by what it says about the request's effect.
 struct EtcdFailure: Error {
     enum Kind {
         /// The request had no effect, and another member may take it.

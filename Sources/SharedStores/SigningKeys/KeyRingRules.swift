@@ -9,8 +9,7 @@ import TokenGeneration
 /// Let *p* be the poll interval of hosts, *c* the cache lifetime of verifiers and *d* the
 /// difference between clocks. A key signs no earlier than 3*p* + *c* + *d* after it was added. In
 /// this time, every host reads the set, also after a failure as long as *p*, and every document
-/// without the key expires. A key stays in the document until the last token has expired that it
-/// may have signed.
+/// without the key expires.
 struct KeyRingRules: Sendable {
     /// The largest number of keys in a set.
     static let maximumCount = 16
@@ -32,7 +31,7 @@ struct KeyRingRules: Sendable {
     /// The time from a key's last signature to its removal, in which hosts also read the set.
     private let retention: TimeInterval
 
-    /// - Throws: `OAuth2Error` with the code `storeFailed` if the options can't work.
+    /// Throws `storeFailed` if the options can't work.
     init(_ options: SigningKeyRing.Options) throws(OAuth2Error) {
         guard !options.algorithm.isSymmetric, JWSAlgorithm.implemented.contains(options.algorithm) else {
             throw OAuth2Error(.storeFailed, "a ring can't have keys for \(options.algorithm); use ES256, for example")
@@ -81,11 +80,9 @@ struct KeyRingRules: Sendable {
 
     // MARK: Life of a key
 
-    /// Returns a Boolean value that indicates whether a key is active by all clocks.
+    /// By all clocks.
     func isActive(_ key: RingKey, at now: Date) -> Bool { now > key.activeFrom + clock }
 
-    /// Returns the time until which this host may sign with a key.
-    ///
     /// If this host's tokens live longer than those of the host that made the key, it's earlier.
     func end(of key: RingKey) -> Date {
         min(key.signsUntil, key.verifiesUntil - tokenLifetime - leeway - 2 * clock)
@@ -93,7 +90,7 @@ struct KeyRingRules: Sendable {
 
     func maySign(_ key: RingKey, at now: Date) -> Bool { isActive(key, at: now) && now < end(of: key) }
 
-    /// Returns a Boolean value that indicates whether a key belongs in the document.
+    /// Whether a key belongs in the document.
     func isPublic(_ key: RingKey, at now: Date) -> Bool { now <= key.verifiesUntil + clock }
 
     private func key(_ key: SigningKey, activeFrom: Date, at now: Date) -> RingKey {
@@ -117,11 +114,8 @@ struct KeyRingRules: Sendable {
     /// Returns the keys that should replace others, or `nil` if these are right.
     ///
     /// There is always a key that signs and one that will: its successor. If the former is missing,
-    /// a new key signs at once. Verifiers can't have a document of a new ring, or of one that no
-    /// host has used for long. After a very long outage they may have one without the key, but no
-    /// other key could sign.
-    ///
-    /// `share` is the share of the delay, from 0 to 1, that keeps hosts from writing at once.
+    /// a new key signs at once: verifiers can't have a document of a new ring, or of one that no host
+    /// has used for long. `share`, from 0 to 1, keeps hosts from writing at once.
     func maintained(
         _ keys: [RingKey],
         at now: Date,
@@ -148,10 +142,8 @@ struct KeyRingRules: Sendable {
         return kept
     }
 
-    /// Returns the keys without one that must not sign any longer, and lets its successor sign;
-    /// `nil` if none has the ID.
-    ///
-    /// The successor signs at once if verifiers know it, or if no other key can sign.
+    // Returns `nil` if no key has the ID. The successor signs at once if verifiers know it, or if no
+    // other key can sign.
     func retired(_ id: String, from keys: [RingKey], at now: Date) -> [RingKey]? {
         let now = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
         guard let index = keys.firstIndex(where: { $0.id == id }) else { return nil }
@@ -169,11 +161,9 @@ struct KeyRingRules: Sendable {
     }
 }
 
-/// A key of a ring, with the times of its life by the clocks of hosts, in whole seconds.
 struct RingKey: Sendable {
     /// The private key, the only copy of this set in memory.
     let key: SigningKey
-    /// The key's ID.
     let id: String
     /// The time at which the key was added to the set.
     let publishedAt: Date
@@ -185,13 +175,11 @@ struct RingKey: Sendable {
     var verifiesUntil: Date
 }
 
-/// The keys that hosts share.
 struct KeyRingSet: Sendable {
     /// The number of the set, which grows with each change.
     let generation: Int
     /// The random text that tells this change from all others.
     let attempt: String
-    /// The keys, ordered by the times from which they sign.
     let keys: [RingKey]
     /// The stored form, if the set was read or written; `nil` for one that is about to be.
     var record: [UInt8]?
@@ -205,12 +193,9 @@ struct KeyRingSet: Sendable {
     }
 }
 
-/// The state machine of a ring in one process: when to read the set, and which key signs.
-///
-/// It has no side effects.
+/// The state machine of a ring in one process, without side effects.
 struct KeyRingLifecycle {
     enum Step {
-        /// Use the set.
         case use
         /// Use the set, and start a refresh in the background.
         case useAndStart(refresh: Int)
@@ -224,17 +209,13 @@ struct KeyRingLifecycle {
     static let patience = Duration.seconds(5)
 
     let rules: KeyRingRules
-    /// The latest set.
     private(set) var set: KeyRingSet?
     /// The time at which the set was certainly the stored one.
     private(set) var readAt: ContinuousClock.Instant?
     /// The error of the latest attempt to read or change the set.
     private(set) var failure: OAuth2Error?
-    /// The running refresh.
     private(set) var refresh: Int?
-    /// A Boolean value that indicates whether this process has encrypted a set with its own key.
-    ///
-    /// While hosts are being given another key, each does so once, so that they don't alternate.
+    /// While hosts are being given another key, each encrypts once, so that they don't alternate.
     var hasSealed = false
 
     private var refreshCount = 0
@@ -252,12 +233,11 @@ struct KeyRingLifecycle {
         self.rules = rules
     }
 
-    /// Returns a Boolean value that indicates whether the set was read within the poll interval.
+    /// Whether the set was read within the poll interval.
     func isFresh(at now: ContinuousClock.Instant) -> Bool { readAt.map { now - $0 <= rules.poll } ?? false }
 
     // MARK: Reading
 
-    /// Returns the next step for a caller; it's urgent if no key in memory may sign.
     mutating func step(at now: ContinuousClock.Instant, isUrgent: Bool = false) -> Step {
         let isPausing = nextAttempt.map { now < $0 } ?? false
         guard let readAt else {
@@ -285,8 +265,7 @@ struct KeyRingLifecycle {
         return refreshCount
     }
 
-    /// Takes the end of a refresh that has read the set, and the reason why it wasn't changed
-    /// although it should be.
+    /// The failure is the reason why the set wasn't changed although it should be.
     mutating func landed(_ refresh: Int, _ failure: OAuth2Error?) {
         guard self.refresh == refresh else { return }
         self.refresh = nil
@@ -295,7 +274,6 @@ struct KeyRingLifecycle {
         nextAttempt = nil
     }
 
-    /// Takes the failure of a refresh.
     mutating func failed(_ refresh: Int, _ error: OAuth2Error, random: Double, at now: ContinuousClock.Instant) {
         guard self.refresh == refresh else { return }
         self.refresh = nil
@@ -305,8 +283,6 @@ struct KeyRingLifecycle {
         nextAttempt = now + pauses.delay(retry: failureCount, random: random)
     }
 
-    /// Takes a set that was stored at a time, or later.
-    ///
     /// A key is proven once this host has seen it for the publication delay without a gap: other
     /// hosts could read the set for as long, and documents without the key have expired.
     mutating func adopt(_ set: KeyRingSet, asOf: ContinuousClock.Instant, at now: ContinuousClock.Instant) {
@@ -327,13 +303,10 @@ struct KeyRingLifecycle {
 
     // MARK: Signing
 
-    /// Returns the key that signs.
+    /// Returns the newest key that is proven.
     ///
-    /// It's the newest that is proven. A host without one, which has just started or whose readings
-    /// had a gap, uses the oldest: all hosts have known it for longest. While the set can't be
-    /// read, such a host doesn't begin to use another.
-    ///
-    /// - Throws: `OAuth2Error` with the failure's code, or `storeFailed` if a clock is wrong.
+    /// A host without one, which has just started or whose readings had a gap, uses the oldest: all
+    /// hosts have known it for longest. While the set can't be read, it doesn't begin to use another.
     mutating func signer(at date: Date, _ now: ContinuousClock.Instant) throws(OAuth2Error) -> RingKey {
         let able = (set?.keys ?? []).filter { rules.maySign($0, at: date) }
         let found =
@@ -364,7 +337,6 @@ struct KeyRingLifecycle {
         )
     }
 
-    /// The time until which this host can sign without the store.
     var signsUntil: Date? {
         let keys = set?.keys.filter { proven.contains($0.id) || $0.id == current }
         return keys?.map(rules.end).max()

@@ -4,11 +4,10 @@ public import OAuth2
 import OpenSSLCrypto
 public import TokenGeneration
 
-/// The stored set of a ring.
 struct KeyRingStore: Sendable {
     private let storage: any ConditionalStorage
     private let coding: KeyRingCoding
-    /// The name of the record, which says nothing about the ring.
+    /// Says nothing about the ring.
     private let name: String
 
     init(_ storage: any ConditionalStorage, cipher: RecordCipher, name: String) {
@@ -17,8 +16,6 @@ struct KeyRingStore: Sendable {
         self.name = Secret("\(KeyRingCoding.format)\n\(name)").fingerprint.hexadecimal
     }
 
-    /// Reads the set and its version; `nil` if there's none.
-    ///
     /// A set that is older than the one that this process knows is damaged.
     func read(after known: KeyRingSet?) async throws -> (set: KeyRingSet, version: String)? {
         guard let (value, version) = try await storage.read(name) else { return nil }
@@ -36,11 +33,8 @@ struct KeyRingStore: Sendable {
         return (set, version)
     }
 
-    /// Writes a set over a version, or creates it if the version is `nil`; returns `nil` if another
-    /// host has written.
-    ///
-    /// If the store doesn't say what has become of it, the record is read and compared. The same
-    /// record may be written again, because only one of the writes can succeed.
+    // Returns `nil` if another host has written. If the store doesn't say, the record is read and
+    // compared. The same record may be written again, because only one of the writes can succeed.
     func write(_ set: KeyRingSet, over version: String?) async throws -> KeyRingSet? {
         let value = try coding.encode(set)
         var written = set
@@ -150,10 +144,8 @@ extension SigningKeyRing {
 /// The encoding of a ring in a store: JSON with an encrypted part.
 ///
 /// The encrypted part is the generation, the attempt and the keys' times as JSON in one line, and
-/// then the private keys as DER. It's tied to the ring's name. No private key becomes a `String`,
-/// which couldn't be cleared.
-///
-/// A record has the number of its format. Newer ones are never replaced.
+/// then the private keys as DER: no private key becomes a `String`, which couldn't be cleared. It's
+/// tied to the ring's name.
 struct KeyRingCoding: Sendable {
     static let format = "swift-authenticated-client/signing-keys"
     static let version = 1
@@ -237,8 +229,7 @@ struct KeyRingCoding: Sendable {
 
     // MARK: Decoding
 
-    /// - Throws: `OAuth2Error` with the code `storeDamaged` or `storeTooNew`, or `storeFailed` if
-    ///   this host can't use a key.
+    /// Throws `storeDamaged`, `storeTooNew`, or `storeFailed` if this host can't use a key.
     func decode(_ record: [UInt8]) throws(OAuth2Error) -> KeyRingSet {
         guard record.count <= Self.maximumSize, let file = try? JSONObject(parsing: Data(record)),
             file["format"]?.string == Self.format, let version = file["version"]?.number?.integer, version > 0

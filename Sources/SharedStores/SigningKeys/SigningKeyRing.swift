@@ -231,8 +231,6 @@ public final class SigningKeyRing: Sendable {
         }
     }
 
-    /// Joins or starts a refresh.
-    ///
     /// The caller holds the lock, so a running refresh can't end meanwhile.
     private func refresh(_ id: Int) -> SharedTask<Void> {
         refreshes.task(for: id) { [self] in
@@ -279,11 +277,8 @@ public final class SigningKeyRing: Sendable {
 
     // MARK: Changes
 
-    /// Reads the keys, and replaces them with the result of a closure, unless that's `nil`; returns
-    /// `true` if the closure's keys were written.
-    ///
-    /// If the store is empty although this process knows keys, they are put back. If other hosts
-    /// always write first, it throws `storeBusy`.
+    // Returns `true` if the closure's keys were written. If the store is empty although this process
+    // knows keys, they are put back. If other hosts always write first, it throws `storeBusy`.
     private func change(_ change: ([RingKey]) throws -> [RingKey]?) async throws -> Bool {
         for _ in 1...Self.rounds {
             let known = state.withLock(\.set)
