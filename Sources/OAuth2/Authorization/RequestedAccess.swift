@@ -7,7 +7,7 @@ public import TokenGeneration
 struct RequestedAccess: Sendable, Hashable {
     /// Names separated by spaces ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
     var scope: String?
-    /// The services that the token is for ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
+    /// [RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2).
     var resources: [String] = []
     var details: [AuthorizationDetail] = []
     /// Other parameters, such as the `audience` that some servers need.

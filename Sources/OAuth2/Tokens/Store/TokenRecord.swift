@@ -34,8 +34,7 @@ public struct TokenRecord: Sendable, ComparedByParts {
     ///
     /// The record has no tokens then, and only a new sign-in brings some.
     public var end: GrantEnd?
-    /// The text that all records since one sign-in have in common; `nil` in records of earlier
-    /// versions of this package.
+    /// The text that all records since one sign-in have in common, if known.
     public var epoch: String?
     /// The number of refreshes in this epoch.
     ///

@@ -4,14 +4,14 @@ import TokenGeneration
 
 /// The encoding of a record in a store: JSON, encrypted or not.
 ///
-/// A record has the number of its format. Old formats are read, and newer ones are never replaced.
-/// A new property that matters for safety needs a new number, because an old version that ignores
-/// it would send a token that another host is using.
+/// A record has the number of its format, and newer ones are never replaced. A new property that
+/// matters for safety needs a new number, because an old version that ignores it would send a token
+/// that another host is using.
 package struct TokenRecordCoding: Sendable {
     static let format = "swift-authenticated-client/token"
     static let version = 2
 
-    /// The cipher that encrypts records; `nil` for unencrypted text.
+    /// `nil` for unencrypted text.
     private let cipher: RecordCipher?
 
     package init(cipher: RecordCipher?) {
@@ -19,8 +19,6 @@ package struct TokenRecordCoding: Sendable {
     }
 
     /// Decodes a record whose version the store assigns.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
     package func decodeRecord(_ text: [UInt8], key: String) throws(OAuth2Error) -> TokenRecord {
         try decode(text, key: key, hasRevision: false).record
     }
@@ -47,7 +45,7 @@ package struct TokenRecordCoding: Sendable {
         if let cipher {
             let sealed = try cipher.seal(
                 Array(content.serialized().utf8),
-                authenticating: Self.context(key, version: Self.version, revision: revision)
+                authenticating: Self.context(key, revision: revision)
             )
             file["sealed_with"] = .string(sealed.keyID)
             file["sealed"] = .string(Data(sealed.bytes).base64EncodedString())
@@ -74,9 +72,9 @@ package struct TokenRecordCoding: Sendable {
         hasRevision: Bool
     ) throws(OAuth2Error) -> (record: TokenRecord, revision: String) {
         guard let file = try? JSONObject(parsing: Data(text)), file["format"]?.string == Self.format,
-            let version = file["version"]?.number?.integer, version > 0
+            let version = file["version"]?.number?.integer, version >= Self.version
         else { throw Self.damaged("it isn't a record of this store, or it was truncated") }
-        guard version <= Self.version else {
+        guard version == Self.version else {
             throw OAuth2Error(
                 .storeTooNew,
                 "the stored token was written by a newer version of this package; update this package to use it"
@@ -86,7 +84,7 @@ package struct TokenRecordCoding: Sendable {
         guard file["key"]?.string == key, (revision != nil) == hasRevision else {
             throw Self.damaged("it belongs to another grant")
         }
-        let content = try content(of: file, key: key, version: version, revision: revision)
+        let content = try content(of: file, key: key, revision: revision)
         guard let record = TokenRecord(content) else {
             throw Self.damaged("a part of it is missing or isn't what it should be")
         }
@@ -96,7 +94,6 @@ package struct TokenRecordCoding: Sendable {
     private func content(
         of file: JSONObject,
         key: String,
-        version: Int,
         revision: String?
     ) throws(OAuth2Error) -> JSONObject {
         guard let cipher else {
@@ -105,13 +102,13 @@ package struct TokenRecordCoding: Sendable {
             }
             return content
         }
-        guard let sealed = file["sealed"]?.string.flatMap({ Data(base64Encoded: $0) }) else {
-            throw Self.damaged("it isn't encrypted, but a key was given")
-        }
+        guard let sealed = file["sealed"]?.string.flatMap({ Data(base64Encoded: $0) }),
+            let keyID = file["sealed_with"]?.string
+        else { throw Self.damaged("it isn't encrypted, but a key was given") }
         let plaintext = try cipher.open(
             Array(sealed),
-            keyID: file["sealed_with"]?.string,
-            authenticating: Self.context(key, version: version, revision: revision)
+            keyID: keyID,
+            authenticating: Self.context(key, revision: revision)
         )
         guard let plaintext, let content = try? JSONObject(parsing: Data(plaintext)) else {
             throw Self.damaged("it can't be decrypted: it was modified, or encrypted with another key")
@@ -119,10 +116,8 @@ package struct TokenRecordCoding: Sendable {
         return content
     }
 
-    /// Returns the data that ties an encrypted record to its grant and version.
-    ///
-    /// An older copy of the whole file has it, too.
-    private static func context(_ key: String, version: Int, revision: String?) -> [UInt8] {
+    /// Ties an encrypted record to its grant and version; an older copy of the whole file has it, too.
+    private static func context(_ key: String, revision: String?) -> [UInt8] {
         Array("\(format)\n\(version)\n\(revision ?? "")\n\(key)".utf8)
     }
 
@@ -135,7 +130,7 @@ extension TokenRecord {
     /// The longest time that a stored attempt or pause is respected.
     static let longestWait = Duration.seconds(3_600)
 
-    /// The record with the precision that its encoding keeps.
+    /// Has the precision that the encoding keeps.
     var storable: Self {
         var record = self
         record.expiration = record.expiration.map(Self.storable)
@@ -151,7 +146,6 @@ extension TokenRecord {
         return record
     }
 
-    /// The JSON object that a store keeps.
     var content: JSONObject {
         var content: JSONObject = [
             "access_token": .string(accessToken.expose { $0 }),
@@ -183,7 +177,7 @@ extension TokenRecord {
         return content
     }
 
-    /// Reads a JSON object of this or an earlier format; `nil` if a part is missing or invalid.
+    /// Returns `nil` if a part is missing or invalid.
     init?(_ content: JSONObject) {
         guard let access = content["access_token"]?.string, let type = content["token_type"]?.string else {
             return nil
@@ -208,18 +202,6 @@ extension TokenRecord {
             guard let reason = value.string.flatMap(GrantEnd.init(named:)) else { return nil }
             end = reason
         }
-        readFirstFormat(content)
-    }
-
-    /// Reads the members that the first format had instead of others.
-    private mutating func readFirstFormat(_ content: JSONObject) {
-        if let id = content["is_being_refreshed"]?.string {
-            let seconds = id.split(separator: "@").last.flatMap { Double($0) }
-            refreshAttempt = RefreshAttempt(id: id, date: seconds.map(Date.init(clampingSecondsSince1970:)))
-        }
-        guard end == nil, accessToken == Self.noToken, refreshToken == nil else { return }
-        end = content["signed_out"] != nil ? .signedOut : refreshAttempt == nil ? .revoked : .lost
-        refreshAttempt = nil
     }
 
     fileprivate struct Malformed: Error {}
@@ -232,7 +214,7 @@ extension TokenRecord {
         return Date(clampingSecondsSince1970: seconds)
     }
 
-    /// Reads a time span of at most ``longestWait``, so that a foreign record can't stop a client.
+    /// Limits a time span to ``longestWait``, so that a foreign record can't stop a client.
     fileprivate static func duration(_ value: JSONValue?) throws -> Duration {
         guard let seconds = value?.string.flatMap(Double.init), seconds.isFinite, seconds >= 0 else {
             throw Malformed()
@@ -278,9 +260,7 @@ extension RefreshPause {
 /// To replace a key, first let all processes open with the new one, then let them seal with it, and
 /// remove the old one when every record has been written again.
 package struct RecordCipher: Sendable {
-    /// A sealed text and the identifier of its key.
     package struct Sealed: Sendable {
-        /// The key's identifier.
         package let keyID: String
         /// The nonce, the ciphertext and the tag.
         package let bytes: [UInt8]
@@ -300,10 +280,8 @@ package struct RecordCipher: Sendable {
         self.opening = opening
     }
 
-    /// The identifier of the key that seals.
     package var sealingKeyID: String { sealing.id }
 
-    /// Encrypts a text.
     package func seal(_ text: [UInt8], authenticating context: [UInt8]) throws(OAuth2Error) -> Sealed {
         do {
             return Sealed(keyID: sealing.id, bytes: try sealing.cipher.seal(text, authenticating: context))
@@ -312,23 +290,17 @@ package struct RecordCipher: Sendable {
         }
     }
 
-    /// Decrypts a text with the named key, or with any key if none is named.
-    ///
-    /// - Returns: The text; `nil` if it was modified, or sealed with a key that isn't available.
+    /// Returns `nil` if the text was modified, or sealed with a key that isn't available.
     package func open(
         _ bytes: [UInt8],
-        keyID: String?,
+        keyID: String,
         authenticating context: [UInt8]
     ) throws(OAuth2Error) -> [UInt8]? {
-        let ciphers = keyID.map { opening[$0].map { [$0] } ?? [] } ?? Array(opening.values)
-        for cipher in ciphers {
-            do {
-                if let text = try cipher.open(bytes, authenticating: context) { return text }
-            } catch {
-                throw OAuth2Error(.storeFailed, "the record could not be decrypted", cause: error)
-            }
+        do {
+            return try opening[keyID]?.open(bytes, authenticating: context)
+        } catch {
+            throw OAuth2Error(.storeFailed, "the record could not be decrypted", cause: error)
         }
-        return nil
     }
 
     private static func cipher(_ key: Secret) throws(OAuth2Error) -> (id: String, cipher: AESGCM) {
