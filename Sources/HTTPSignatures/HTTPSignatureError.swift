@@ -13,7 +13,7 @@ public import Networking
 public struct HTTPSignatureError: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of failure.
     public let code: Code
-    /// A description of what failed and what to do about it.
+    /// A description of what failed and what to do about it, without secrets.
     public let message: String
     /// The error that caused this one, usually a `NetworkError` or a `TokenError`.
     public let cause: (any Error)?

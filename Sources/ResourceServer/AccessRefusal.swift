@@ -14,7 +14,7 @@ public import TokenGeneration
 public struct AccessRefusal: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The reason for the rejection.
     public let code: Code
-    /// A description of the reason, for a log.
+    /// A description of the reason, for a log, without secrets.
     public let message: String
     /// The error that caused this one, usually a `TokenError` or an `OAuth2Error`.
     public let cause: (any Error)?

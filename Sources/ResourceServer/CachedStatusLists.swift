@@ -247,7 +247,7 @@ public final class CachedStatusLists: Sendable {
 
     // MARK: Times
 
-    /// The policy's.
+    /// The one of the policy.
     private static let leeway = Duration.seconds(60)
 
     private static func lifetime(of token: StatusListToken, _ options: Options) -> Duration {

@@ -29,9 +29,9 @@ public final class LoopbackRedirectReceiver: Sendable {
     ///
     /// Scripts in them don't run, and the browser loads no resources for them.
     public struct Pages: Sendable {
-        /// The page for a response with a code.
+        /// The page for a response with a code, by default a request to return to the program.
         public var authorized: String
-        /// The page for a response with an error.
+        /// The page for a response with an error, which it reports by default.
         public var refused: String
 
         /// Creates pages.

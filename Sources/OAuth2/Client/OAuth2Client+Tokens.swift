@@ -94,28 +94,7 @@ extension OAuth2Client {
     // MARK: Requests
 
     var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
-}
 
-/// The key that a client's tokens are bound to, which stays the same for the client's lifetime.
-final class ClientKey: Sendable {
-    let dpop: DPoPKey?
-    private let key = Mutex<BoundKey?>(nil)
-
-    var insecurelyAcceptsBearerTokens: Bool { dpop?.insecurelyAcceptsBearerTokens ?? false }
-
-    init(_ dpop: DPoPKey?) {
-        self.dpop = dpop
-    }
-
-    func bound() throws(OAuth2Error) -> BoundKey? {
-        try key.withLock { key throws(OAuth2Error) in
-            if key == nil { key = try dpop?.bound(to: nil) }
-            return key
-        }
-    }
-}
-
-extension OAuth2Client {
     // `isSingleUse`: the request carries a credential that works only once. `sendBy`: the time
     // after which another host may send the token.
     func requestToken(
@@ -281,5 +260,24 @@ extension OAuth2Client {
         var error = error.coded(.requestRejected)
         error.isPossiblyLostRotation = false
         return error
+    }
+}
+
+/// The key that a client's tokens are bound to, which stays the same for the client's lifetime.
+final class ClientKey: Sendable {
+    let dpop: DPoPKey?
+    private let key = Mutex<BoundKey?>(nil)
+
+    var insecurelyAcceptsBearerTokens: Bool { dpop?.insecurelyAcceptsBearerTokens ?? false }
+
+    init(_ dpop: DPoPKey?) {
+        self.dpop = dpop
+    }
+
+    func bound() throws(OAuth2Error) -> BoundKey? {
+        try key.withLock { key throws(OAuth2Error) in
+            if key == nil { key = try dpop?.bound(to: nil) }
+            return key
+        }
     }
 }

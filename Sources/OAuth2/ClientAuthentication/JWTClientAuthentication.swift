@@ -124,9 +124,7 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
         let key = try secret.expose { try SigningKey(secret: $0.utf8, algorithm: algorithm) }
         return Self(clientID, .local(key), audience, lifetime, header)
     }
-}
 
-extension ClientAuthentication where Self == JWTClientAuthentication {
     /// An assertion in the format of [Microsoft Entra
     /// ID](https://learn.microsoft.com/entra/identity-platform/certificate-credentials), which
     /// deviates from RFC 10070: its audience is the token endpoint, its `typ` is `JWT`, and

@@ -12,7 +12,7 @@ public struct BackchannelAuthentication: Sendable, Redacted {
     public let requestID: Secret
     /// The time when the request expires, on the monotonic clock.
     public let expiry: ContinuousClock.Instant
-    /// The minimum time between two token requests.
+    /// The minimum time between two token requests: by default 5 seconds, at least 1 second.
     public let interval: Duration
     /// The token that authenticates the provider's notification, or `nil` for a client that polls.
     public let notificationToken: Secret?

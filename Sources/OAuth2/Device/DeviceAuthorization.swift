@@ -15,7 +15,7 @@ public struct DeviceAuthorization: Sendable, Redacted {
     public let verificationURIComplete: URL?
     /// The time when the codes expire, on the monotonic clock.
     public let expiry: ContinuousClock.Instant
-    /// The time to wait between two token requests.
+    /// The time to wait between two token requests: by default 5 seconds, at least 1 second.
     public let interval: Duration
     /// The code that this device sends in its token requests.
     public let deviceCode: Secret

@@ -9,7 +9,7 @@ import TokenGeneration
 public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError, Equatable, LoggableError {
     /// The kind of failure.
     public private(set) var code: Code
-    /// A description of what failed and what to do about it.
+    /// A description of what failed and what to do about it, without secrets.
     public private(set) var message: String
     /// The error code from the server's response, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).

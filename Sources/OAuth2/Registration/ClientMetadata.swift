@@ -232,16 +232,16 @@ public struct SecuredMessage: Hashable, Sendable {
 
     /// The ID token ([OpenID Connect Registration
     /// §2](https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata)).
-    public static let idToken = Self(response: "id_token")
+    public static let idToken = response("id_token")
     /// The UserInfo response ([OpenID Connect Registration
     /// §2](https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata)).
-    public static let userInfo = Self(response: "userinfo")
+    public static let userInfo = response("userinfo")
     /// The authorization response
     /// ([JARM §3](https://openid.net/specs/oauth-v2-jarm-final.html)).
-    public static let authorizationResponse = Self(response: "authorization")
+    public static let authorizationResponse = response("authorization")
     /// The introspection response
     /// ([RFC 9701 §6](https://www.rfc-editor.org/rfc/rfc9701#section-6)).
-    public static let introspectionResponse = Self(response: "introspection")
+    public static let introspectionResponse = response("introspection")
     /// The authorization request
     /// ([RFC 9101 §10.1](https://www.rfc-editor.org/rfc/rfc9101#section-10.1)).
     ///
@@ -253,14 +253,8 @@ public struct SecuredMessage: Hashable, Sendable {
         encryptionMember: "request_object_encryption_enc"
     )
 
-    private init(signingMember: String, algorithmMember: String, encryptionMember: String) {
-        self.signingMember = signingMember
-        self.algorithmMember = algorithmMember
-        self.encryptionMember = encryptionMember
-    }
-
-    private init(response name: String) {
-        self.init(
+    private static func response(_ name: String) -> Self {
+        Self(
             signingMember: "\(name)_signed_response_alg",
             algorithmMember: "\(name)_encrypted_response_alg",
             encryptionMember: "\(name)_encrypted_response_enc"

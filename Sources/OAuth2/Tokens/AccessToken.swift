@@ -6,7 +6,7 @@ public import TokenGeneration
 public struct AccessToken: Sendable, ComparedByParts {
     /// The token's text.
     public let value: Secret
-    /// The token's type as the server spelled it, in most cases `Bearer`.
+    /// The token's type as the server spelled it, by default `Bearer`.
     ///
     /// A token exchange that issues something other than an access token returns `N_A`
     /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
@@ -28,7 +28,6 @@ public struct AccessToken: Sendable, ComparedByParts {
     /// The time to replace the token, if that's earlier than the client would do it by its expiry.
     package var renewal: ContinuousClock.Instant?
 
-    /// The type of a token that any holder can use.
     package static let bearer = "Bearer"
     /// The type of an issued token that isn't an access token.
     package static let notApplicable = "N_A"

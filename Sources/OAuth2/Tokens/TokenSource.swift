@@ -273,30 +273,26 @@ public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
     ///
     /// - Throws: Any error of the wrapped source, or of the store's lock.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        do { return try await tokenInSection(for: requirements) } catch let failure as WatchedTokenStore.AccessFailure {
-            throw failure.cause
-        }
+        do {
+            return try await store.withExclusiveAccess(to: key, timeout: timeout) {
+                let stored = try? await self.store.load(self.key)
+                if let record = stored?.record, !requirements.isUnwanted(record.accessToken),
+                    let token = AccessToken(record, at: self.timeSource)
+                {
+                    return token
+                }
+                let token = try await self.source.token(for: requirements)
+                guard token.proofGenerator == nil else { return token }
+                let record = TokenRecord(token, at: self.timeSource)
+                let hasExpired = token.hasExpired(at: self.timeSource.now())
+                _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
+                guard hasExpired || !token.hasExpired(at: self.timeSource.now()) else {
+                    return try await self.source.token(for: requirements)
+                }
+                return token
+            }
+        } catch let failure as WatchedTokenStore.AccessFailure { throw failure.cause }
     }
 
     var isWaitingForStore: Bool { store.isWaitedFor }
-
-    private func tokenInSection(for requirements: TokenRequirements) async throws -> AccessToken {
-        try await store.withExclusiveAccess(to: key, timeout: timeout) {
-            let stored = try? await self.store.load(self.key)
-            if let record = stored?.record, !requirements.isUnwanted(record.accessToken),
-                let token = AccessToken(record, at: self.timeSource)
-            {
-                return token
-            }
-            let token = try await self.source.token(for: requirements)
-            guard token.proofGenerator == nil else { return token }
-            let record = TokenRecord(token, at: self.timeSource)
-            let hasExpired = token.hasExpired(at: self.timeSource.now())
-            _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
-            guard hasExpired || !token.hasExpired(at: self.timeSource.now()) else {
-                return try await self.source.token(for: requirements)
-            }
-            return token
-        }
-    }
 }

@@ -7,7 +7,7 @@ import TokenGeneration
 public struct TokenRecord: Sendable, ComparedByParts {
     /// The access token's text.
     public var accessToken: Secret
-    /// The token's type.
+    /// The token's type, by default `Bearer`.
     public var tokenType: String
     /// The scope that the server granted, if stated.
     public var scope: String?
@@ -141,7 +141,7 @@ public struct RefreshAttempt: Sendable, ComparedByParts {
     ///
     /// Processes of one machine use it to recognize an old attempt; hosts don't rely on it.
     public var date: Date?
-    /// The time for which no other host sends the token.
+    /// The time for which no other host sends the token, by default 20 seconds.
     public var validFor: Duration
     /// The number of attempts with the same refresh token, including this one.
     public var tries: Int
