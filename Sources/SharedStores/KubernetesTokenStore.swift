@@ -65,8 +65,6 @@ extension SealedTokenStore where Place == KubernetesNamespace {
 /// Each request is sent once. If its outcome is unknown, the caller reads what has become of it.
 /// Only a request that the server rejects with 429 is repeated, after the time in `Retry-After`.
 public struct KubernetesNamespace: Sendable {
-    private static let serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
-
     let service: StoreService
     let name: String
 
@@ -90,7 +88,7 @@ public struct KubernetesNamespace: Sendable {
         try self.init(
             inCluster: name,
             environment: ProcessInfo.processInfo.environment,
-            serviceAccount: Self.serviceAccount,
+            serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
             timeout: timeout,
             timeSource: timeSource
         )

@@ -76,7 +76,6 @@ struct StoreService: Sendable {
         let headers: HTTPHeaders
         let body: [UInt8]
 
-        /// Returns the body as JSON, or `nil`.
         func json(_ limits: JSONLimits = .document) -> JSONObject? {
             try? JSONObject(parsing: body, limits: limits)
         }
@@ -149,7 +148,8 @@ struct StoreService: Sendable {
         body: [UInt8]? = nil,
         timeout: Duration? = nil
     ) async throws -> Answer {
-        var request = URLRequest(url: Self.url(base.appending(path: path), query: query))
+        let url = base.appending(path: path)
+        var request = URLRequest(url: query.isEmpty ? url : url.appending(queryItems: query))
         request.httpMethod = method
         if let body { request.httpBody = Data(body) }
         for (name, value) in access.fields { request.setValue(value, forHTTPHeaderField: name) }
@@ -213,9 +213,5 @@ struct StoreService: Sendable {
                 !segment.isEmpty && !segment.elementsEqual(".".utf8) && !segment.elementsEqual("..".utf8)
                     && segment.allSatisfy(PercentEncoding.isUnreserved)
             }
-    }
-
-    private static func url(_ url: URL, query: [URLQueryItem]) -> URL {
-        query.isEmpty ? url : url.appending(queryItems: query)
     }
 }

@@ -157,27 +157,21 @@ struct EtcdFailure: Error {
         case rejected
     }
 
-    let kind: Kind
-    private let message: String
-    private let status: Int?
-    private let cause: (any Error)?
+    private(set) var kind: Kind
+    /// The error for the caller, without anything that etcd was sent.
+    let error: OAuth2Error
 
     private init(_ kind: Kind, _ message: String, status: Int? = nil, cause: (any Error)? = nil) {
-        self.kind = kind
-        self.message = message
-        self.status = status
-        self.cause = cause
-    }
-
-    /// The error for the caller, without anything that etcd was sent.
-    var error: OAuth2Error {
         let code: OAuth2Error.Code = kind == .rejected || kind == .notLoggedIn ? .storeFailed : .storeUnavailable
-        return OAuth2Error(code, message, status: status, cause: cause)
+        error = OAuth2Error(code, message, status: status, cause: cause)
+        self.kind = kind
     }
 
     /// The failure of a request that needed this one first, and so wasn't sent.
     var beforeRequest: Self {
-        kind == .unknown ? Self(.notDone, message, status: status, cause: cause) : self
+        var failure = self
+        if kind == .unknown { failure.kind = .notDone }
+        return failure
     }
 
     static func unreachable(_ error: NetworkError) -> Self {
