@@ -33,10 +33,7 @@ struct ComponentReader {
 
     // MARK: Fields
 
-    private func field(
-        _ component: ComponentIdentifier,
-        in source: HTTPMessage
-    ) throws(HTTPSignatureError) -> String {
+    private func field(_ component: ComponentIdentifier, in source: HTTPMessage) throws(HTTPSignatureError) -> String {
         let fields = component.has("tr") ? source.trailers : source.headers
         var lines = fields.values(for: component.name)
         for index in lines.indices {
@@ -165,10 +162,7 @@ struct ComponentReader {
 }
 
 extension TargetURI {
-    fileprivate func value(
-        of component: ComponentIdentifier,
-        target: String?
-    ) throws(HTTPSignatureError) -> String {
+    fileprivate func value(of component: ComponentIdentifier, target: String?) throws(HTTPSignatureError) -> String {
         switch component.name {
         case "@target-uri": return text
         case "@authority": return authority

@@ -224,11 +224,7 @@ struct SignedFields {
         }
     }
 
-    mutating func add(
-        _ label: String,
-        _ base: SignatureBase,
-        _ signature: Data
-    ) throws(HTTPSignatureError) {
+    mutating func add(_ label: String, _ base: SignatureBase, _ signature: Data) throws(HTTPSignatureError) {
         guard StructuredFieldSyntax.isKey(label) else {
             throw HTTPSignatureError(
                 .signingFailed,

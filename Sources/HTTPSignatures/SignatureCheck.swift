@@ -173,10 +173,7 @@ struct SignatureCheck {
 
     // MARK: Nonce
 
-    private func remember(
-        _ parameters: SignatureParameters,
-        _ key: VerificationKey
-    ) async throws(HTTPSignatureError) {
+    private func remember(_ parameters: SignatureParameters, _ key: VerificationKey) async throws(HTTPSignatureError) {
         guard let nonce = parameters.nonce, let cache = verifier.replayCache else { return }
         let ends = [parameters.expires, parameters.created?.addingTimeInterval(maximumAge)].compactMap(\.self)
         guard let end = ends.min() else { return }
@@ -225,10 +222,7 @@ struct SignatureFields {
         self.inputs = try Self.dictionary(inputs, "Signature-Input")
         self.values = try Self.dictionary(values, "Signature")
         guard self.inputs.count <= SignatureLimits.signatures, self.values.count <= SignatureLimits.signatures else {
-            throw HTTPSignatureError(
-                .tooLarge,
-                "the message has more than \(SignatureLimits.signatures) signatures"
-            )
+            throw HTTPSignatureError(.tooLarge, "the message has more than \(SignatureLimits.signatures) signatures")
         }
     }
 

@@ -167,10 +167,7 @@ enum AzureIdentityEndpoint: Sendable {
         }
     }
 
-    func url(
-        resource: String,
-        _ identity: AzureManagedIdentitySource.Identity
-    ) throws(WorkloadIdentityError) -> URL {
+    func url(resource: String, _ identity: AzureManagedIdentitySource.Identity) throws(WorkloadIdentityError) -> URL {
         let (address, version): (String, String) =
             switch self {
             case .appService(let address, _): (address, "2019-08-01")
@@ -271,11 +268,7 @@ enum AzureArcKey {
     private static let advice = "add the process's user to the group “himds”"
 
     /// Reads the key that a challenge names.
-    static func read(
-        for challenge: HTTPResponse,
-        folder: String,
-        _ endpoint: PlatformEndpoint
-    ) async throws -> Secret {
+    static func read(for challenge: HTTPResponse, folder: String, _ endpoint: PlatformEndpoint) async throws -> Secret {
         let path = try path(in: challenge, folder, endpoint)
         let content = try await BlockingWork.value { try PlatformFile.read(path, missing: advice) }
         var key = content[...]

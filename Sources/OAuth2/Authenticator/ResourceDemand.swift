@@ -155,10 +155,7 @@ struct ResourceRefusal {
 
     /// Returns the decisive challenge: one that names an error, preferably of the scheme that was
     /// used; otherwise the first of that scheme, or of the other OAuth scheme.
-    private static func challenge(
-        in challenges: [AuthenticationChallenge],
-        isDPoP: Bool
-    ) -> AuthenticationChallenge? {
+    private static func challenge(in challenges: [AuthenticationChallenge], isDPoP: Bool) -> AuthenticationChallenge? {
         let schemes = isDPoP ? ["DPoP", "Bearer"] : ["Bearer", "DPoP"]
         let ours = schemes.flatMap { scheme in challenges.filter { $0.isOfScheme(scheme) } }
         return ours.first { $0.parameters["error"] != nil } ?? ours.first

@@ -84,16 +84,10 @@ public struct AuthorizationRequest: Sendable, Redacted {
         let codeVerifier = if let codeVerifier { codeVerifier } else { try CodeVerifier() }
         (self.state, self.nonce, self.codeVerifier) = (state, nonce, codeVerifier)
         guard let scheme = URL(string: redirectURI)?.scheme, !scheme.isEmpty, !redirectURI.contains("#") else {
-            throw OAuth2Error(
-                .malformedRequest,
-                "the redirect URI isn't absolute or has a fragment (RFC 6749 §3.1.2)"
-            )
+            throw OAuth2Error(.malformedRequest, "the redirect URI isn't absolute or has a fragment (RFC 6749 §3.1.2)")
         }
         guard !state.isEmpty, nonce?.isEmpty != true else {
-            throw OAuth2Error(
-                .malformedRequest,
-                "an empty state or nonce gives no protection; omit it to generate one"
-            )
+            throw OAuth2Error(.malformedRequest, "an empty state or nonce gives no protection; omit it to generate one")
         }
         var parameters = [
             ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI), ("state", state),
@@ -276,10 +270,7 @@ extension OAuth2Client {
         let place = "the pushed authorization request endpoint"
         let clientID = clientAuthentication.clientID
         guard parameters.allSatisfy({ $0.name != "client_id" || $0.value == clientID }) else {
-            throw OAuth2Error(
-                .malformedRequest,
-                "the authorization request has another client's ID"
-            )
+            throw OAuth2Error(.malformedRequest, "the authorization request has another client's ID")
         }
         guard parameters.allSatisfy({ $0.name != "request_uri" }) else {
             throw OAuth2Error(.malformedRequest, "a pushed request can't be pushed again (RFC 9126 §2.1)")

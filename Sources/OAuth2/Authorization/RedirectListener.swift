@@ -17,12 +17,7 @@ final class RedirectListener: Sendable {
     private let shared: SharedState
     private let thread: WorkerThread
 
-    init(
-        path: String,
-        port: UInt16,
-        pages: LoopbackRedirectReceiver.Pages,
-        patience: Duration
-    ) throws(OAuth2Error) {
+    init(path: String, port: UInt16, pages: LoopbackRedirectReceiver.Pages, patience: Duration) throws(OAuth2Error) {
         do {
             let shared = SharedState(poller: try EventPoller())
             let listener = try Socket.listening(port: port)
@@ -48,11 +43,7 @@ final class RedirectListener: Sendable {
         }
     }
 
-    func query(
-        of redirect: ExpectedRedirect,
-        within timeout: Duration,
-        timeSource: TimeSource
-    ) async throws -> String {
+    func query(of redirect: ExpectedRedirect, within timeout: Duration, timeSource: TimeSource) async throws -> String {
         try shared.expect(redirect)
         let timer = Task { [shared] in
             do { try await timeSource.sleep(timeout) } catch { return }

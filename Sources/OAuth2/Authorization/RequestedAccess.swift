@@ -92,10 +92,7 @@ struct RequestedAccess: Sendable, Hashable {
     private static func check(resource: String) throws(OAuth2Error) {
         let url = URL(string: resource)
         guard let scheme = url?.scheme, !scheme.isEmpty, !resource.utf8.contains(UInt8(ascii: "#")) else {
-            throw OAuth2Error(
-                .malformedRequest,
-                "a resource must be an absolute URI without a fragment (RFC 8707 §2)"
-            )
+            throw OAuth2Error(.malformedRequest, "a resource must be an absolute URI without a fragment (RFC 8707 §2)")
         }
     }
 }

@@ -59,11 +59,7 @@ public struct BackchannelAuthentication: Sendable, Redacted {
         return notified
     }
 
-    init(
-        _ answer: AnswerMembers,
-        requested: ContinuousClock.Instant,
-        notificationToken: Secret?
-    ) throws(OAuth2Error) {
+    init(_ answer: AnswerMembers, requested: ContinuousClock.Instant, notificationToken: Secret?) throws(OAuth2Error) {
         let id = try answer.required("auth_req_id")
         guard let lifetime = TokenResponse.lifetime(answer.members["expires_in"]), lifetime > .zero else {
             throw answer.wrong("expires_in")

@@ -177,10 +177,7 @@ struct AnswerMembers {
 
     func object(_ name: String) throws(OAuth2Error) -> JSONObject? { try value(name, \.object) }
 
-    private func value<Value>(
-        _ name: String,
-        _ read: (JSONValue) -> Value?
-    ) throws(OAuth2Error) -> Value? {
+    private func value<Value>(_ name: String, _ read: (JSONValue) -> Value?) throws(OAuth2Error) -> Value? {
         guard let value = members[name], value != .null else { return nil }
         guard let result = read(value) else { throw wrong(name) }
         return result

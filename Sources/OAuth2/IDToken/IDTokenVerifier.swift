@@ -294,10 +294,7 @@ extension OAuth2Client {
     }
 
     /// Requests tokens, and verifies the ID token that comes with them if there's a check.
-    func verifying(
-        _ check: IDTokenCheck?,
-        _ request: () async throws -> IssuedTokens
-    ) async throws -> IssuedTokens {
+    func verifying(_ check: IDTokenCheck?, _ request: () async throws -> IssuedTokens) async throws -> IssuedTokens {
         // The response with the tokens uses up the code, so load the keys before it.
         try await check?.verifier.prepare()
         var tokens = try await request()

@@ -83,11 +83,7 @@ extension GrantTokenSource {
         )
     }
 
-    func usableToken(
-        in current: Current,
-        _ bound: BoundKey?,
-        for requirements: TokenRequirements
-    ) -> AccessToken? {
+    func usableToken(in current: Current, _ bound: BoundKey?, for requirements: TokenRequirements) -> AccessToken? {
         guard let record = current.record, !requirements.isUnwanted(record.accessToken) else { return nil }
         return AccessToken(
             record,

@@ -122,11 +122,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 )
             }
             if let error = (failure ?? error) as? OAuth2Error { throw error }
-            throw OAuth2Error(
-                .storeFailed,
-                "the token store could not be locked",
-                cause: failure ?? error
-            )
+            throw OAuth2Error(.storeFailed, "the token store could not be locked", cause: failure ?? error)
         }
     }
 

@@ -223,10 +223,7 @@ public final class LimitedTokenSource: WrappingTokenSource {
             return requests.first.map { $0 + window - now } ?? window
         }
         if let wait {
-            var error = OAuth2Error(
-                .excessiveRefresh,
-                "the limit of \(limit) token requests in \(window) is exceeded"
-            )
+            var error = OAuth2Error(.excessiveRefresh, "the limit of \(limit) token requests in \(window) is exceeded")
             error.retryAfter = wait
             throw error
         }

@@ -91,11 +91,7 @@ package struct TokenRecordCoding: Sendable {
         return (record, revision ?? "")
     }
 
-    private func content(
-        of file: JSONObject,
-        key: String,
-        revision: String?
-    ) throws(OAuth2Error) -> JSONObject {
+    private func content(of file: JSONObject, key: String, revision: String?) throws(OAuth2Error) -> JSONObject {
         guard let cipher else {
             guard case .object(let content)? = file["record"] else {
                 throw Self.damaged("it is encrypted; pass the key that it was written with")
