@@ -116,3 +116,198 @@ public final class NetworkClient: Sendable {
         try await response(for: request, options: options).body
     }
 }
+
+extension NetworkClient {
+    /// Creates a libcurl client with a TLS configuration.
+    ///
+    /// The client never falls back to `URLSession`, which can't enforce the configuration.
+    ///
+    /// - Parameters:
+    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
+    ///   - tls: The trusted servers and the client's own certificate.
+    ///   - interceptors: The interceptors, in the order they run.
+    ///   - options: The defaults of the client.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if this process can't
+    ///   enforce the configuration: libcurl is missing, too old, or doesn't use the same OpenSSL as
+    ///   the process.
+    public convenience init(
+        baseURL: URL? = nil,
+        tls: TLSConfiguration,
+        interceptors: [any Interceptor] = [],
+        options: Options = Options()
+    ) throws(NetworkError) {
+        self.init(
+            baseURL: baseURL,
+            transport: try CurlTransport(configuration: CurlTransport.Configuration(tls: tls)),
+            interceptors: interceptors,
+            options: options
+        )
+    }
+}
+
+extension NetworkClient {
+    /// The defaults of a client.
+    public struct Options: Sendable {
+        /// The timeout of a whole operation, including all attempts and delays.
+        ///
+        /// The default is 60 seconds; `nil` means no limit.
+        public var timeout: Duration?
+        /// The largest response body accepted, in decoded bytes; the default is 64 MiB.
+        public var maximumBodySize: Int
+        /// The redirect policy; the default is ``RedirectPolicy/follow``.
+        public var redirects: RedirectPolicy
+        /// The `User-Agent` of requests that don't set one; the default names the process.
+        ///
+        /// Some servers reject requests without one.
+        public var userAgent: String
+        /// Chooses between the actions of two voters; the default is
+        /// ``Retry/Action/highestPriority(_:_:)``.
+        public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
+        /// The retry budget shared by all operations.
+        ///
+        /// By default every client has its own ``Retry/Budget``; `nil` means no limit.
+        public var retryBudget: Retry.Budget?
+        /// The decoding of rejected responses' bodies; the default is
+        /// ``ErrorDecoding/problemDetails``.
+        public var errorDecoding: ErrorDecoding
+        /// The clocks.
+        public var timeSource: TimeSource
+        /// The maximum number of concurrent downloads and uploads, at least 1; the default is 6.
+        ///
+        /// Further transfers wait in a queue.
+        public var maximumTransfers: Int
+        /// The compression of request bodies; the default is ``RequestCompression/none``.
+        ///
+        /// ``RequestOptions/requestCompression`` and ``HTTPEndpoint/requestCompression`` override
+        /// it.
+        public var requestCompression: RequestCompression
+        /// The observers of the client, for logs, metrics and traces; none by default.
+        public var observers: [any ClientObserver]
+        /// The provider of tokens for
+        /// ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)``; the default is
+        /// `nil`.
+        public var authenticationProvider: (any AuthenticationProvider)?
+
+        /// Creates options.
+        ///
+        /// - Parameters:
+        ///   - timeout: The timeout of a whole operation. The default is 60 seconds.
+        ///   - maximumBodySize: The largest response body, in bytes. The default is 64 MiB.
+        ///   - userAgent: The `User-Agent` of requests that don't set one.
+        ///   - retryActionPriority: Chooses between the actions of two voters.
+        ///   - timeSource: The clocks.
+        ///   - redirects: The redirect policy.
+        ///   - errorDecoding: The decoding of rejected responses' bodies.
+        ///   - retryBudget: The retry budget shared by all operations.
+        ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
+        ///   - requestCompression: The compression of request bodies. The default is `.none`.
+        ///   - observers: The observers of the client. The default is empty.
+        ///   - authenticationProvider: The provider of tokens for
+        ///     ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)``.
+        public init(
+            timeout: Duration? = .seconds(60),
+            maximumBodySize: Int = 64 << 20,
+            userAgent: UserAgent = UserAgent(),
+            retryActionPriority: @escaping @Sendable (Retry.Action, Retry.Action) -> Retry.Action = {
+                Retry.Action.highestPriority($0, $1)
+            },
+            timeSource: TimeSource = .system,
+            redirects: RedirectPolicy = .follow,
+            errorDecoding: ErrorDecoding = .problemDetails,
+            retryBudget: Retry.Budget? = Retry.Budget(),
+            maximumTransfers: Int = 6,
+            requestCompression: RequestCompression = .none,
+            observers: [any ClientObserver] = [],
+            authenticationProvider: (any AuthenticationProvider)? = nil
+        ) {
+            self.timeout = timeout
+            self.maximumBodySize = maximumBodySize
+            self.userAgent = userAgent.description
+            self.retryActionPriority = retryActionPriority
+            self.timeSource = timeSource
+            self.redirects = redirects
+            self.errorDecoding = errorDecoding
+            self.retryBudget = retryBudget
+            self.maximumTransfers = maximumTransfers
+            self.requestCompression = requestCompression
+            self.observers = observers
+            self.authenticationProvider = authenticationProvider
+        }
+    }
+}
+
+/// The overrides of a client's defaults for one request, and settings that `URLRequest` can't hold.
+///
+/// ```swift
+/// let options = RequestOptions(body: try .file(archive), redirects: .never)
+/// let response = try await client.response(for: request, options: options)
+/// ```
+public struct RequestOptions: Sendable {
+    /// The body, in place of the request's `httpBody`; `nil` to send `httpBody`.
+    ///
+    /// A body that can be sent only once prevents retries, and redirects that keep the body.
+    public var body: HTTPBody?
+    /// The redirect policy; `nil` for the client's.
+    public var redirects: RedirectPolicy?
+    /// The timeout of all attempts, delays and the body's transfer; `nil` for the client's.
+    public var timeout: Duration?
+    /// The largest response body accepted, in bytes after content decoding; `nil` for the client's.
+    public var maximumBodySize: Int?
+    /// The maximum time from the sent request to the first byte; `nil` for no limit.
+    public var firstByteTimeout: Duration?
+    /// The maximum time without any byte sent or received; `nil` for no limit.
+    public var idleTimeout: Duration?
+    /// The maximum average number of bytes of a response to receive per second, at least 1024;
+    /// `nil` for no limit.
+    ///
+    /// A request with a limit has its own connection. Only ``CurlTransport`` supports limits.
+    public var maximumDownloadRate: Int?
+    /// The maximum average number of bytes of the body to send per second, at least 1024; `nil` for
+    /// no limit.
+    ///
+    /// A request with a limit has its own connection. Only ``CurlTransport`` supports limits.
+    public var maximumUploadRate: Int?
+    /// The compression of the body; `nil` for the endpoint's or the client's.
+    public var requestCompression: RequestCompression?
+    /// Receives the events of every request of the operation, including redirects and retries.
+    public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
+    /// The observers of the operation in addition to the client's.
+    package var additionalObservers: [any ClientObserver] = []
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - body: The body, in place of the request's `httpBody`.
+    ///   - redirects: The redirect policy.
+    ///   - timeout: The timeout of the whole operation.
+    ///   - maximumBodySize: The largest response body accepted, in bytes.
+    ///   - firstByteTimeout: The maximum time to the first byte of the response.
+    ///   - idleTimeout: The maximum time without any byte sent or received.
+    ///   - observer: Receives the events of every request.
+    ///   - maximumDownloadRate: The maximum number of bytes to receive per second.
+    ///   - maximumUploadRate: The maximum number of bytes to send per second.
+    ///   - requestCompression: The compression of the body.
+    public init(
+        body: HTTPBody? = nil,
+        redirects: RedirectPolicy? = nil,
+        timeout: Duration? = nil,
+        maximumBodySize: Int? = nil,
+        firstByteTimeout: Duration? = nil,
+        idleTimeout: Duration? = nil,
+        observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil,
+        maximumDownloadRate: Int? = nil,
+        maximumUploadRate: Int? = nil,
+        requestCompression: RequestCompression? = nil
+    ) {
+        self.body = body
+        self.redirects = redirects
+        self.timeout = timeout
+        self.maximumBodySize = maximumBodySize
+        self.firstByteTimeout = firstByteTimeout
+        self.idleTimeout = idleTimeout
+        self.observer = observer
+        self.maximumDownloadRate = maximumDownloadRate
+        self.maximumUploadRate = maximumUploadRate
+        self.requestCompression = requestCompression
+    }
+}

@@ -1,5 +1,6 @@
 public import Foundation
 internal import OpenSSLCrypto
+import Synchronization
 
 /// The digests of a `Content-Digest` or `Repr-Digest` field
 /// ([RFC 9530](https://www.rfc-editor.org/rfc/rfc9530)).
@@ -100,4 +101,164 @@ extension HTTPDigest {
         /// The key in the fields, such as `sha-256`.
         public var description: String { rawValue }
     }
+}
+
+extension HTTPDigest {
+    /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field
+    /// ([RFC 9530 §4](https://www.rfc-editor.org/rfc/rfc9530#section-4)).
+    ///
+    /// The field is a hint, which the receiver can ignore.
+    public struct Preferences: Hashable, Sendable {
+        private let weights: [Weight]
+
+        private struct Weight: Hashable {
+            let key: String
+            let value: Int64
+        }
+
+        /// Creates preferences.
+        ///
+        /// - Parameter algorithms: The algorithms, the most preferred first.
+        public init(_ algorithms: [Algorithm]) {
+            weights = algorithms.enumerated().map { Weight(key: $1.rawValue, value: Int64(max(1, 10 - $0))) }
+        }
+
+        /// Parses a field; a missing field has no preferences.
+        ///
+        /// - Parameter lines: The field's values; see ``HTTPHeaders/values(for:)``.
+        /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed, or a
+        ///   weight isn't an integer from 0 to 10.
+        public init(parsing lines: [String]) throws(NetworkError) {
+            var weights: [Weight] = []
+            for (key, member) in try StructuredField.Dictionary(parsing: lines) {
+                guard case .item(let item) = member, case .integer(let weight) = item.value,
+                    (0...10).contains(weight)
+                else { throw NetworkError(.invalidField, "the weight of a digest isn't an integer from 0 to 10") }
+                weights.append(Weight(key: key, value: weight))
+            }
+            self.weights = weights
+        }
+
+        /// The supported algorithms that are acceptable, the most preferred first.
+        ///
+        /// Algorithms with the same weight keep their order.
+        public var algorithms: [Algorithm] {
+            // The standard library's sort is stable.
+            weights.filter { $0.value > 0 }.sorted { $0.value > $1.value }
+                .compactMap { Algorithm(rawValue: $0.key) }
+        }
+
+        /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field.
+        public var fieldValue: String { weights.map { "\($0.key)=\($0.value)" }.joined(separator: ", ") }
+    }
+}
+
+extension HTTPDigest {
+    /// A field that conveys digests.
+    public enum Field: String, CaseIterable, Sendable {
+        /// `Content-Digest`, for the content of the message, such as a part of a file
+        /// ([RFC 9530 §2](https://www.rfc-editor.org/rfc/rfc9530#section-2)).
+        case content = "Content-Digest"
+        /// `Repr-Digest`, for the whole representation, such as the complete file
+        /// ([RFC 9530 §3](https://www.rfc-editor.org/rfc/rfc9530#section-3)).
+        case representation = "Repr-Digest"
+
+        /// The field that asks for this field, such as `Want-Content-Digest`
+        /// ([RFC 9530 §4](https://www.rfc-editor.org/rfc/rfc9530#section-4)).
+        public var preferenceName: String { "Want-\(rawValue)" }
+    }
+
+    /// Reads a field of a message; returns `nil` if it's missing or has no supported algorithm.
+    ///
+    /// - Parameters:
+    ///   - field: The field.
+    ///   - headers: The header or trailer fields of the message.
+    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed.
+    public init?(_ field: Field, in headers: HTTPHeaders) throws(NetworkError) {
+        let lines = headers.values(for: field.rawValue)
+        guard !lines.isEmpty else { return nil }
+        do throws(NetworkError) {
+            try self.init(parsing: lines)
+        } catch {
+            throw NetworkError(error.code, "\(field.rawValue): \(error.message)")
+        }
+    }
+}
+
+extension [HTTPDigest] {
+    /// The algorithms that are needed to check all digests.
+    var algorithms: [HTTPDigest.Algorithm] {
+        HTTPDigest.Algorithm.allCases.filter { algorithm in contains { $0[algorithm] != nil } }
+    }
+
+    /// Returns whether all digests agree with one that was computed with ``algorithms`` or more.
+    func allMatch(_ computed: HTTPDigest) -> Bool {
+        allSatisfy { digest in digest.algorithms.allSatisfy { digest[$0] == computed[$0] } }
+    }
+}
+
+extension [HTTPDigest.Field] {
+    /// Reads the digests in some fields of a message.
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidField` if one is malformed.
+    func digests(in headers: HTTPHeaders) throws(NetworkError) -> [HTTPDigest] {
+        var digests: [HTTPDigest] = []
+        for field in self {
+            if let digest = try HTTPDigest(field, in: headers) { digests.append(digest) }
+        }
+        return digests
+    }
+}
+
+extension HTTPDigest {
+    /// An incremental computation of a digest.
+    ///
+    /// ```swift
+    /// let hasher = try digest.hasher()
+    /// for part in parts { try hasher.update(part) }
+    /// let isIntact = try hasher.finish() == digest
+    /// ```
+    package final class Hasher: Sendable {
+        private let algorithms: [Algorithm]
+        private let states: Mutex<[HashState]>
+
+        /// Starts the computation with at least one algorithm.
+        ///
+        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL doesn't offer
+        ///   one.
+        package init(_ algorithms: [Algorithm]) throws(NetworkError) {
+            self.algorithms = algorithms
+            states = Mutex(try Self.computing { try algorithms.map { try HashState($0.function) } })
+        }
+
+        /// Appends bytes to the content.
+        ///
+        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
+        package func update(_ part: Data) throws(NetworkError) {
+            try Self.computing {
+                try states.withLock { states in
+                    for state in states { try state.update(part.bytes) }
+                }
+            }
+        }
+
+        /// Returns the digest of all bytes; don't use the hasher afterwards.
+        ///
+        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
+        package func finish() throws(NetworkError) -> HTTPDigest {
+            let hashes = try Self.computing {
+                try states.withLock { states in try states.map { Data(try $0.finish()) } }
+            }
+            return HTTPDigest(Swift.Dictionary(uniqueKeysWithValues: zip(algorithms, hashes)))
+        }
+
+        private static func computing<Result>(_ body: () throws -> Result) throws(NetworkError) -> Result {
+            do { return try body() } catch {
+                throw NetworkError(.digestUnverifiable, "OpenSSL can't compute a digest", cause: error)
+            }
+        }
+    }
+
+    /// Starts the computation of a digest with the same algorithms, to compare with this one.
+    package func hasher() throws(NetworkError) -> Hasher { try Hasher(algorithms) }
 }

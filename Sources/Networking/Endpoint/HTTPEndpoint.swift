@@ -95,3 +95,248 @@ extension HTTPEndpoint {
     /// `nil`, for the client's compression.
     public var requestCompression: RequestCompression? { nil }
 }
+
+extension HTTPEndpoint {
+    /// Returns the base URL with the path appended and the query added.
+    ///
+    /// - Returns: An absolute `http` or `https` URL with the base URL's host.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` and a message that names the
+    ///   defect: the base URL is relative, has another scheme, no host, user information or a
+    ///   fragment, or the path or query is malformed.
+    public func makeURL() throws(NetworkError) -> URL {
+        var reference = try baseReference()
+        if let defect = path.defect { throw NetworkError(.invalidRequest, "\(defect); nothing was sent") }
+        let addition = try query.encoded()
+        reference.path = path.appended(to: reference.path)
+        // Without new parameters the base URL's query is unchanged, even if it's empty.
+        if !addition.isEmpty {
+            reference.query = [reference.query ?? "", addition].filter { !$0.isEmpty }.joined(separator: "&")
+        }
+        guard let url = URL(string: reference.text, encodingInvalidCharacters: false),
+            let origin = HTTPOrigin(url), origin == HTTPOrigin(baseURL.absoluteURL)
+        else {
+            throw NetworkError(
+                .invalidRequest,
+                "the base URL, path and query don't form a URL with the base URL's host"
+            )
+        }
+        return url
+    }
+
+    /// Returns the request, including its body if that is in memory.
+    ///
+    /// The client calls this for each attempt. Call it yourself to send the request by other means.
+    ///
+    /// - Returns: The request.
+    /// - Throws: The errors of ``makeURL()`` and the endpoint's body; ``NetworkError`` with the
+    ///   code `invalidRequest` if the timeout isn't positive, a header field's name isn't a token,
+    ///   or its value has a control character.
+    public func urlRequest() throws -> URLRequest { URLRequest(try makeBase()) }
+
+    /// Returns the request with its body, which a given one replaces.
+    func makeBase(with other: EndpointBody? = nil) throws -> HTTPRequest {
+        // The timeout of a `URLRequest` that sets none.
+        var request = HTTPRequest(
+            method: method,
+            url: try makeURL(),
+            headers: headers,
+            timeout: timeout ?? .seconds(60)
+        )
+        request.cachePolicy = cachePolicy
+        guard timeout.map({ $0 > .zero }) ?? true else {
+            throw NetworkError(.invalidRequest, "the endpoint's timeout isn't positive; nothing was sent")
+        }
+        let body = try other ?? body
+        if let contentType = body.contentType { request.headers.setDefault("Content-Type", contentType) }
+        for field in request.headers { try field.validate() }
+        request.body = body.content
+        return request
+    }
+
+    private func baseReference() throws(NetworkError) -> URIReference {
+        let url = baseURL.absoluteURL
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https", HTTPOrigin(url) != nil
+        else {
+            throw NetworkError(.invalidRequest, "the base URL is not an absolute http or https URL with a host")
+        }
+        guard url.user == nil, url.password == nil else {
+            throw NetworkError(
+                .invalidRequest,
+                "the base URL has user information; remove it and send an Authorization header field instead"
+            )
+        }
+        guard url.fragment == nil else {
+            throw NetworkError(.invalidRequest, "the base URL has a fragment, which is never sent; remove it")
+        }
+        return URIReference(url.absoluteString)
+    }
+}
+
+/// The body of a request to an endpoint, with its media type.
+public struct EndpointBody: Sendable {
+    /// The bytes of the body.
+    public let content: HTTPBody
+    /// The value of `Content-Type`, or `nil` for none.
+    ///
+    /// A `Content-Type` in the endpoint's headers overrides it.
+    public let contentType: String?
+
+    /// Creates a body from any content, such as a stream.
+    ///
+    /// - Parameters:
+    ///   - content: The bytes of the body.
+    ///   - contentType: The value of `Content-Type`.
+    public init(_ content: HTTPBody, contentType: String?) {
+        self.content = content
+        self.contentType = contentType
+    }
+
+    /// No body.
+    public static let none = Self(.none, contentType: nil)
+
+    /// Returns a body with data in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The bytes.
+    ///   - contentType: The media type. The default is `application/octet-stream`.
+    /// - Returns: The body.
+    public static func data(_ data: Data, contentType: String? = "application/octet-stream") -> Self {
+        Self(.data(data), contentType: contentType)
+    }
+
+    /// Returns a body with a value encoded as JSON.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - encoder: The encoder. The default sorts keys and doesn't escape `/`, for stable bodies.
+    ///   - contentType: The media type. The default is `application/json`.
+    /// - Returns: The body.
+    /// - Throws: The encoder's error. The operation then fails with
+    ///   ``NetworkError/Code/requestNotMade``.
+    public static func json(
+        _ value: some Encodable,
+        encoder: JSONEncoder? = nil,
+        contentType: String = "application/json"
+    ) throws -> Self {
+        Self(.data(try (encoder ?? .deterministic()).encode(value)), contentType: contentType)
+    }
+
+    /// Returns a body with form fields in the format `application/x-www-form-urlencoded`.
+    ///
+    /// - Parameter fields: The fields.
+    /// - Returns: The body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
+    public static func form(_ fields: URLQuery) throws(NetworkError) -> Self {
+        Self(.data(Data(try fields.encoded(by: FormURLEncoded.encode).utf8)), contentType: FormURLEncoded.contentType)
+    }
+
+    /// Returns a body that streams a file, with the media type of the file name's extension.
+    ///
+    /// The media type of an unknown extension is `application/octet-stream`.
+    ///
+    /// - Parameter url: The file.
+    /// - Returns: The body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
+    ///   regular file.
+    public static func file(_ url: URL) throws(NetworkError) -> Self {
+        try file(url, contentType: FileExtension.mediaType(ofFileNamed: url.lastPathComponent))
+    }
+
+    /// Returns a body that streams a file.
+    ///
+    /// - Parameters:
+    ///   - url: The file.
+    ///   - contentType: The media type; `nil` for no `Content-Type`.
+    /// - Returns: The body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
+    ///   regular file.
+    public static func file(_ url: URL, contentType: String?) throws(NetworkError) -> Self {
+        Self(try .file(url), contentType: contentType)
+    }
+}
+
+extension JSONEncoder {
+    fileprivate static func deterministic() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+}
+
+/// The statuses that the client doesn't treat as errors.
+///
+/// ```swift
+/// var acceptedStatuses: AcceptedStatuses { 200..<400 }
+/// var acceptedStatuses: AcceptedStatuses { [200, 404] }
+/// ```
+public struct AcceptedStatuses: Sendable, Hashable {
+    fileprivate let ranges: [ClosedRange<Int>]
+
+    /// The statuses 200…299, which are the default.
+    public static let successful = Self(ranges: [200...299])
+    /// Every status.
+    public static let all = Self(ranges: [Int.min...Int.max])
+
+    /// Returns the statuses of both sets.
+    ///
+    /// - Parameter other: The statuses to add.
+    /// - Returns: The union.
+    public func union(_ other: Self) -> Self {
+        Self(ranges: ranges + other.ranges)
+    }
+
+    /// Returns whether a status is accepted.
+    ///
+    /// - Parameter status: The status.
+    /// - Returns: `true` if the status is accepted.
+    public func contains(_ status: Int) -> Bool {
+        ranges.contains { $0.contains(status) }
+    }
+}
+
+extension AcceptedStatuses: ExpressibleByArrayLiteral {
+    /// Creates a set of single statuses.
+    ///
+    /// - Parameter elements: The statuses.
+    public init(arrayLiteral elements: Int...) {
+        ranges = elements.map { $0...$0 }
+    }
+}
+
+extension AcceptedStatuses: CustomStringConvertible {
+    /// The ranges in readable form, such as `200…299, 404`.
+    public var description: String {
+        if ranges.isEmpty { return "none" }
+        return ranges.map { range in
+            if range == Int.min...Int.max { return "all" }
+            return range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)…\(range.upperBound)"
+        }.joined(separator: ", ")
+    }
+}
+
+// The operators are generic because Swift 6.2 prefers operators that aren't, even disfavored ones.
+
+/// Returns the statuses from a lower bound up to, but not including, an upper bound.
+///
+/// - Parameters:
+///   - lower: The first status.
+///   - upper: The status after the last one.
+/// - Returns: The accepted statuses.
+@_disfavoredOverload  // Otherwise a bare `0..<10` would become statuses in every importing file.
+public func ..< <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
+    let range: Range = Int(clamping: lower)..<Int(clamping: upper)
+    return AcceptedStatuses(ranges: range.isEmpty ? [] : [ClosedRange(range)])
+}
+
+/// Returns the statuses from a lower bound through an upper bound.
+///
+/// - Parameters:
+///   - lower: The first status.
+///   - upper: The last status.
+/// - Returns: The accepted statuses.
+@_disfavoredOverload
+public func ... <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
+    let range: ClosedRange = Int(clamping: lower)...Int(clamping: upper)
+    return AcceptedStatuses(ranges: [range])
+}

@@ -93,3 +93,49 @@ extension Substring {
         return Substring(text[first...last])
     }
 }
+
+extension StringProtocol {
+    /// The text with each non-ASCII byte replaced by a question mark.
+    ///
+    /// For text with an ASCII syntax: comparing combining characters takes quadratic time.
+    package var asciiOnly: String {
+        if utf8.allSatisfy({ $0 < 0x80 }) { return String(self) }
+        return String(decoding: utf8.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    }
+
+    /// The non-empty parts between spaces.
+    ///
+    /// It splits bytes: splitting characters takes quadratic time for a run of combining ones.
+    package var spaceSeparated: [String] {
+        utf8.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+extension Span<UInt8> {
+    /// Returns the index of the first occurrence of a byte, or the count.
+    func firstIndex(of byte: UInt8) -> Int {
+        var index = 0
+        while index < count, self[index] != byte { index += 1 }
+        return index
+    }
+
+    /// Returns the range without white space at its ends.
+    func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, self[start].isHTTPWhitespace { start += 1 }
+        while end > start, self[end - 1].isHTTPWhitespace { end -= 1 }
+        return start..<end
+    }
+
+    /// Returns UTF-8 text, or ISO 8859-1 if the bytes aren't UTF-8, so that no message is lost.
+    func text(_ range: Range<Int>) -> String {
+        if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
+        var text = ""
+        for index in range { text.unicodeScalars.append(Unicode.Scalar(self[index])) }
+        return text
+    }
+}
+
+extension UInt8 {
+    var isHTTPWhitespace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+}

@@ -87,3 +87,209 @@ package struct RequestFault: Error, Equatable, Sendable {
         self.init(400, reason)
     }
 }
+
+/// A parser for request heads in bytes that arrive in pieces of any size.
+///
+/// It follows [RFC 9112](https://www.rfc-editor.org/rfc/rfc9112) strictly: lines end with CRLF, and
+/// nothing is unfolded or repaired. Each byte is read once, and buffers never exceed the limits.
+package struct RequestHeadReader: Sendable {
+    /// The limits on the memory that a peer can use.
+    package struct Limits: Sendable, Equatable {
+        /// The maximum number of bytes in the request line.
+        package var line: Int
+        /// The maximum number of bytes in a section of fields.
+        package var fields: Int
+        /// The maximum number of fields in a section.
+        package var fieldCount: Int
+        /// The maximum number of empty lines before a request, which
+        /// [RFC 9112 §2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2) asks servers to
+        /// ignore.
+        package var emptyLines: Int
+
+        package init(line: Int = 16 << 10, fields: Int = 64 << 10, fieldCount: Int = 256, emptyLines: Int = 4) {
+            (self.line, self.fields) = (line, fields)
+            (self.fieldCount, self.emptyLines) = (fieldCount, emptyLines)
+        }
+    }
+
+    private let limits: Limits
+    private var partialLine: [UInt8] = []
+    private var emptyLines = 0
+    private var sectionSize = 0
+    private var fields: [HTTPHeaders.Field] = []
+    /// The request line, until all fields are read.
+    private var head: RequestHead?
+
+    package init(limits: Limits) {
+        self.limits = limits
+    }
+
+    /// Consumes input until a head is complete or the input is empty, and returns a complete head.
+    ///
+    /// - Throws: A fault; the reader can't be used again.
+    package mutating func readHead(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> RequestHead? {
+        while head == nil {
+            guard let line = try readLine(from: &input, limit: limits.line, status: 414) else { return nil }
+            if line.isEmpty {
+                emptyLines += 1
+                guard emptyLines <= limits.emptyLines else { throw RequestFault("empty lines instead of a request") }
+            } else {
+                head = try Self.requestLine(line)
+            }
+        }
+        guard let headers = try readFields(from: &input) else { return nil }
+        defer { (head, emptyLines) = (nil, 0) }
+        head?.headers = headers
+        return head
+    }
+
+    /// Consumes input until a header or trailer section is complete or the input is empty, and
+    /// returns the fields of a complete section.
+    ///
+    /// - Throws: A fault; the reader can't be used again.
+    package mutating func readFields(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> HTTPHeaders? {
+        while true {
+            let room = limits.fields - sectionSize
+            guard let line = try readLine(from: &input, limit: room, status: 431) else { return nil }
+            guard !line.isEmpty else {
+                defer { (fields, sectionSize) = ([], 0) }
+                return HTTPHeaders(fields)
+            }
+            sectionSize += line.count + 2
+            guard fields.count < limits.fieldCount else {
+                throw RequestFault(431, "more than \(limits.fieldCount) fields")
+            }
+            fields.append(try Self.field(line.span))
+        }
+    }
+
+    /// Consumes input until a line is complete or the input is empty, and returns a complete line
+    /// without its CRLF.
+    ///
+    /// - Throws: A fault, with the given status if the line with its line feed exceeds the limit;
+    ///   the reader can't be used again.
+    package mutating func readLine(
+        from input: inout ArraySlice<UInt8>,
+        limit: Int,
+        status: Int
+    ) throws(RequestFault) -> [UInt8]? {
+        let end = input.firstIndex(of: 0x0A)
+        let piece = input[..<(end ?? input.endIndex)]
+        guard partialLine.count + piece.count + (end == nil ? 0 : 1) <= limit else {
+            throw RequestFault(status, "a line or section is longer than the server accepts")
+        }
+        // Checked before the line is complete, to reject input such as a TLS hello at once.
+        guard piece.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }) else {
+            throw RequestFault("a control character in a line")
+        }
+        partialLine.append(contentsOf: piece)
+        guard let end else {
+            input = []
+            return nil
+        }
+        input = input[(end + 1)...]
+        guard partialLine.popLast() == 0x0D else { throw RequestFault("a line doesn't end with CRLF") }
+        guard !partialLine.contains(0x0D) else { throw RequestFault("a carriage return inside a line") }
+        defer { partialLine = [] }
+        return partialLine
+    }
+
+    private static func requestLine(_ line: [UInt8]) throws(RequestFault) -> RequestHead {
+        let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { throw RequestFault("the request line doesn't have three parts") }
+        guard let method = HTTPMethod(String(decoding: parts[0], as: UTF8.self)) else {
+            throw RequestFault("the method is not a token")
+        }
+        guard parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x23 }) else {
+            throw RequestFault("the request target has an invalid character")
+        }
+        let target = String(decoding: parts[1], as: UTF8.self)
+        guard RequestHead.isTarget(target, for: method) else {
+            throw RequestFault("the request target has an invalid form")
+        }
+        let version = String(decoding: parts[2], as: UTF8.self)
+        guard version.utf8.starts(with: "HTTP/".utf8), version.utf8.count == 8 else {
+            throw RequestFault("missing HTTP version")
+        }
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            throw RequestFault(505, "the server supports only HTTP/1.0 and HTTP/1.1")
+        }
+        return RequestHead(method: method, target: target, minorVersion: version == "HTTP/1.1" ? 1 : 0, headers: [:])
+    }
+
+    private static func field(_ line: Span<UInt8>) throws(RequestFault) -> HTTPHeaders.Field {
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        guard colon < line.count else { throw RequestFault("a field line has no colon") }
+        let name = line.text(0..<colon)
+        guard HTTPSyntax.isToken(name) else { throw RequestFault("a field's name is not a token") }
+        return HTTPHeaders.Field(name: name, value: line.text(line.trimmed((colon + 1)..<line.count)))
+    }
+}
+
+/// A parser for content with the chunked transfer coding
+/// ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)), in bytes that arrive in
+/// pieces of any size.
+package struct ChunkedBodyReader: Sendable {
+    private enum State {
+        case size
+        case chunk(remaining: Int)
+        case chunkEnd
+        case trailers
+    }
+
+    private let limit: Int
+    private let lineLimit: Int
+    private var state = State.size
+    /// The decoded content so far.
+    package private(set) var body: [UInt8] = []
+
+    /// Creates a reader with the maximum sizes of the decoded content and of a line with a chunk's
+    /// size, in bytes.
+    package init(limit: Int, lineLimit: Int = RequestHeadReader.Limits().line) {
+        self.limit = limit
+        self.lineLimit = lineLimit
+    }
+
+    /// Consumes input until the content is complete or the input is empty.
+    ///
+    /// - Returns: The trailer fields; `nil` if the content is incomplete.
+    /// - Throws: A fault; the reader can't be used again.
+    package mutating func consume(
+        _ input: inout ArraySlice<UInt8>,
+        _ reader: inout RequestHeadReader
+    ) throws(RequestFault) -> HTTPHeaders? {
+        while true {
+            switch state {
+            case .size:
+                guard let line = try reader.readLine(from: &input, limit: lineLimit, status: 400) else { return nil }
+                try readSize(line)
+            case .chunk(let remaining):
+                guard !input.isEmpty else { return nil }
+                let piece = input.prefix(remaining)
+                body.append(contentsOf: piece)
+                input = input.dropFirst(piece.count)
+                state = piece.count == remaining ? .chunkEnd : .chunk(remaining: remaining - piece.count)
+            case .chunkEnd:
+                guard let line = try reader.readLine(from: &input, limit: 2, status: 400) else { return nil }
+                guard line.isEmpty else { throw RequestFault("a chunk is longer than its size") }
+                state = .size
+            case .trailers:
+                return try reader.readFields(from: &input)
+            }
+        }
+    }
+
+    private mutating func readSize(_ line: [UInt8]) throws(RequestFault) {
+        let digits = line.prefix { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 }
+        let rest = line[digits.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
+        guard rest.isEmpty || rest.first == 0x3B else { throw RequestFault("a chunk's size isn't a number") }
+        guard !digits.isEmpty, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else {
+            throw RequestFault("a chunk's size isn't a number")
+        }
+        // A number that doesn't fit in an Int exceeds every limit.
+        guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16), size <= limit - body.count else {
+            throw RequestFault(413, "the body is larger than \(limit) bytes")
+        }
+        state = size == 0 ? .trailers : .chunk(remaining: size)
+    }
+}

@@ -63,3 +63,261 @@ package struct HARLog: Decodable {
         return try encoder.encode(entry)
     }
 }
+
+/// A request and its response in a recording.
+package struct HAREntry: Codable {
+    package var startedDateTime: String
+    /// The total time in milliseconds.
+    package var time: Double
+    package var request: Request
+    package var response: Response
+    package var cache = Cache()
+    package var timings: Timings
+    package var serverIPAddress: String?
+    package var comment: String?
+
+    /// The error of a cancelled request.
+    static let cancelled = "cancelled"
+
+    package struct Cache: Codable {}
+
+    package struct Pair: Codable {
+        package var name: String
+        package var value: String
+    }
+
+    package struct Request: Codable {
+        package var method: String
+        package var url: String
+        package var httpVersion: String
+        package var cookies: [Pair] = []
+        package var headers: [Pair]
+        package var queryString: [Pair]
+        package var postData: Content?
+        package var headersSize = -1
+        package var bodySize = -1
+    }
+
+    package struct Response: Codable {
+        /// The status; 0 if there was no response.
+        package var status: Int
+        package var statusText = ""
+        package var httpVersion = ""
+        package var cookies: [Pair] = []
+        package var headers: [Pair] = []
+        package var content: Content
+        package var redirectURL = ""
+        package var headersSize = -1
+        package var bodySize = -1
+        /// The code of the error if there was no response, or ``cancelled``.
+        package var _error: String?
+    }
+
+    /// A body; in HAR, `postData` has no `size` and can't hold binary data.
+    package struct Content: Codable {
+        package var size: Int?
+        package var mimeType: String
+        package var text: String?
+        package var encoding: String?
+        package var comment: String?
+        package var _encoding: String?
+        /// `true` if there was a body that was omitted.
+        package var _omitted: Bool?
+
+        /// The bytes; `nil` if they were omitted or can't be decoded.
+        package var octets: Data? {
+            if _omitted == true { return nil }
+            guard let text else { return Data() }
+            switch encoding ?? _encoding {
+            case nil: return Data(text.utf8)
+            case "base64": return Data(base64Encoded: text)
+            default: return nil
+            }
+        }
+    }
+
+    /// The timings in milliseconds; -1 if unknown or not applicable.
+    package struct Timings: Codable {
+        var blocked = -1.0
+        var dns = -1.0
+        var connect = -1.0
+        var ssl = -1.0
+        var send = 0.0
+        var wait = 0.0
+        var receive = 0.0
+
+        /// Decodes timings; browsers omit unknown values.
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            func value(_ key: CodingKeys) -> Double? { try? container.decode(Double.self, forKey: key) }
+            blocked = value(.blocked) ?? -1
+            dns = value(.dns) ?? -1
+            connect = value(.connect) ?? -1
+            ssl = value(.ssl) ?? -1
+            send = value(.send) ?? 0
+            wait = value(.wait) ?? 0
+            receive = value(.receive) ?? 0
+        }
+
+        /// Creates timings of which only the total is known.
+        init(total: Duration) {
+            wait = max(0, total / .milliseconds(1))
+        }
+
+        /// Creates timings from a transport's metrics.
+        init(_ metrics: HTTPTransportMetrics) {
+            var last = Duration.zero
+            func phase(until moment: Duration?) -> Double {
+                guard let moment else { return -1 }
+                defer { last = max(last, moment) }
+                return max(0, (moment - last) / .milliseconds(1))
+            }
+            blocked = phase(until: metrics.queueTime)
+            dns = phase(until: metrics.nameLookupTime)
+            connect = phase(until: metrics.connectTime)
+            ssl = phase(until: metrics.tlsTime)
+            // In HAR, the connection time includes the TLS handshake.
+            if ssl >= 0 { connect = max(0, connect) + ssl }
+            wait = max(0, phase(until: metrics.firstByteTime ?? metrics.totalTime))
+            receive = max(0, phase(until: metrics.totalTime))
+        }
+
+        var total: Double { [blocked, dns, connect, send, wait, receive].filter { $0 > 0 }.reduce(0, +) }
+    }
+}
+
+extension Date {
+    /// The date in HAR format: ISO 8601 with milliseconds and a time zone.
+    var harText: String {
+        // The style truncates, so add a little to avoid losing a millisecond.
+        let rounded = Date(timeIntervalSince1970: (timeIntervalSince1970 * 1_000).rounded() / 1_000 + 0.000_1)
+        return rounded.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+}
+
+/// A writer that converts requests and responses to recording entries without secrets.
+struct HAREntryWriter: Sendable {
+    var redaction: Redaction
+    let opaqueBodies: ExchangeRecorder.OpaqueBodies
+    let maximumBodySize: Int
+
+    func entry(
+        _ request: HTTPRequest,
+        _ result: Result<HTTPTransportResponse, any Error>,
+        began: Date,
+        duration: Duration,
+        metrics: HTTPTransportMetrics?
+    ) -> HAREntry {
+        var writer = self
+        writer.redaction = redaction.removingCredentials(of: request)
+        return writer.redactedEntry(request, result, began: began, duration: duration, metrics: metrics)
+    }
+
+    private func redactedEntry(
+        _ request: HTTPRequest,
+        _ result: Result<HTTPTransportResponse, any Error>,
+        began: Date,
+        duration: Duration,
+        metrics: HTTPTransportMetrics?
+    ) -> HAREntry {
+        let timings = metrics.map(HAREntry.Timings.init) ?? HAREntry.Timings(total: duration)
+        let version = (try? result.get().version) ?? metrics?.version ?? ""
+        return HAREntry(
+            startedDateTime: began.harText,
+            time: timings.total,
+            request: self.request(request, version: version),
+            response: response(result, metrics: metrics),
+            timings: timings,
+            serverIPAddress: metrics?.remoteAddress
+        )
+    }
+
+    private func request(_ request: HTTPRequest, version: String) -> HAREntry.Request {
+        let url = redaction.redacted(request.url).prefix { $0 != "#" }
+        let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        return HAREntry.Request(
+            method: request.method.rawValue,
+            url: String(url),
+            httpVersion: version,
+            headers: pairs(request.headers),
+            queryString: query.split(separator: "&").map { pair in
+                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return HAREntry.Pair(
+                    name: Self.decoded(parts[0]),
+                    value: parts.count == 2 ? Self.decoded(parts[1]) : ""
+                )
+            },
+            postData: postData(request.body, contentType: request.headers["Content-Type"]),
+            bodySize: request.body.contentLength ?? -1
+        )
+    }
+
+    private func postData(_ body: HTTPBody, contentType: String?) -> HAREntry.Content? {
+        switch body.source {
+        case .none:
+            return nil
+        case .data(let data):
+            var content = content(data, contentType: contentType)
+            // In HAR 1.2, `encoding` and `size` are only defined for responses.
+            (content._encoding, content.encoding, content.size) = (content.encoding, nil, nil)
+            return content
+        case .file, .stream:
+            return HAREntry.Content(mimeType: contentType ?? "", comment: "streamed, not recorded", _omitted: true)
+        }
+    }
+
+    private func response(
+        _ result: Result<HTTPTransportResponse, any Error>,
+        metrics: HTTPTransportMetrics?
+    ) -> HAREntry.Response {
+        switch result {
+        case .success(let response):
+            return HAREntry.Response(
+                status: response.status,
+                httpVersion: response.version,
+                headers: pairs(response.headers),
+                content: content(response.body, contentType: response.headers["Content-Type"]),
+                redirectURL: redaction.redacted(response.headers)["Location"] ?? "",
+                bodySize: metrics?.bodyBytesReceived ?? -1
+            )
+        case .failure(let error):
+            let code = error is CancellationError ? HAREntry.cancelled : (error as? NetworkError)?.code.rawValue
+            return HAREntry.Response(
+                status: 0,
+                content: HAREntry.Content(size: 0, mimeType: "x-unknown"),
+                _error: code ?? NetworkError.Code.unknown.rawValue
+            )
+        }
+    }
+
+    private func content(_ body: Data, contentType: String?) -> HAREntry.Content {
+        var content = HAREntry.Content(size: body.count, mimeType: contentType ?? "")
+        guard !body.isEmpty else { return content }
+        if body.count > maximumBodySize {
+            content.size = -1
+            (content._omitted, content.comment) = (true, "more than \(maximumBodySize) bytes, not recorded")
+        } else if let text = redaction.redacted(body, contentType: contentType) {
+            content.text = text
+        } else if opaqueBodies == .recorded {
+            (content.text, content.encoding) = (body.base64EncodedString(), "base64")
+        } else {
+            (content._omitted, content.comment) = (true, "can't be redacted, not recorded")
+        }
+        return content
+    }
+
+    private func pairs(_ headers: HTTPHeaders) -> [HAREntry.Pair] {
+        redaction.redacted(headers).map { HAREntry.Pair(name: $0.name, value: $0.value) }
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        PercentEncoding.decode(text).map { String(decoding: $0, as: UTF8.self) } ?? String(text)
+    }
+}
+
+extension Redaction {
+    /// Returns a redaction that also removes the credentials of a request.
+    func removingCredentials(of request: HTTPRequest) -> Self {
+        removingCredentials(url: request.url, headers: request.headers, body: request.heldBody)
+    }
+}

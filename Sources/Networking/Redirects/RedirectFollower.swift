@@ -1,4 +1,5 @@
 import Foundation
+import OpenSSLCrypto
 
 /// A sender that follows redirects on a transport that doesn't.
 struct RedirectFollower {
@@ -159,5 +160,180 @@ private struct Chain {
     private func excess(_ what: String) -> NetworkError {
         let origins = hops.map(\.description).joined(separator: " → ")
         return NetworkError(.tooManyRedirects, "\(what): \(origins)")
+    }
+}
+
+/// The rules for the request after a redirect.
+struct RedirectRules {
+    private let request: HTTPRequest
+    private let status: Int
+
+    /// Creates the rules for a response; `nil` if its status doesn't redirect this request.
+    init?(request: HTTPRequest, status: Int) {
+        switch status {
+        case 301, 302, 303, 307, 308: break
+        // Only a preferred choice, undefined for unsafe methods (RFC 9110 §15.4.1).
+        case 300 where request.method == .get || request.method == .head: break
+        default: return nil
+        }
+        self.request = request
+        self.status = status
+    }
+
+    /// Returns the request for the target.
+    func proposal(for target: URL, sensitiveHeaders: Set<String>) -> HTTPRequest {
+        var next = request
+        next.url = target
+        if becomesGet {
+            next.method = .get
+            next.body = .none
+        }
+        let isForeign = HTTPOrigin(target) != HTTPOrigin(request.url)
+        next.headers = HTTPHeaders(
+            request.headers.filter { field in
+                if Self.resourceFields.contains(where: { $0.equalsIgnoringASCIICase(field.name) }) { return false }
+                if becomesGet, Self.isContentField(field.name) { return false }
+                guard isForeign else { return true }
+                return !Self.credentialFields.contains { $0.equalsIgnoringASCIICase(field.name) }
+                    && !sensitiveHeaders.contains { $0.equalsIgnoringASCIICase(field.name) }
+            }
+        )
+        return next
+    }
+
+    /// Rejects a request that must not follow this one, even if a policy's closure returned it.
+    ///
+    /// - Throws: ``NetworkError`` with the code `redirectRefused`.
+    func check(_ next: HTTPRequest) throws(NetworkError) {
+        guard let from = HTTPOrigin(request.url), let to = HTTPOrigin(next.url) else {
+            throw .refusedRedirect(request.url, "its target isn't an http or https URL")
+        }
+        guard from.scheme != "https" || to.scheme == "https" else {
+            throw .refusedRedirect(request.url, "it leads from https to http")
+        }
+        guard next.body.isReplayable else {
+            throw .refusedRedirect(request.url, "the body can be sent only once")
+        }
+        // RFC 9449 §4.3: a proof is valid for one method and one URL without its query.
+        if let proof = request.headers["DPoP"], proof == next.headers["DPoP"],
+            next.method != request.method || Self.proofURL(next.url) != Self.proofURL(request.url)
+        {
+            throw .refusedRedirect(
+                request.url,
+                "the request's DPoP proof isn't valid for its target; send the request there directly"
+            )
+        }
+    }
+
+    private var becomesGet: Bool {
+        switch status {
+        case 301, 302: request.method == .post
+        case 303: request.method != .head && request.method != .get
+        default: false
+        }
+    }
+
+    private static func proofURL(_ url: URL) -> String {
+        var reference = URIReference(url.absoluteString)
+        reference.query = nil
+        reference.fragment = nil
+        return reference.text
+    }
+
+    /// The fields that describe the original request.
+    private static let resourceFields = ["Host", "Content-Length"]
+    private static let credentialFields = ["Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "DPoP"]
+
+    /// Returns whether a field describes the body
+    /// ([RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5).
+    private static func isContentField(_ name: String) -> Bool {
+        name.prefix(8).equalsIgnoringASCIICase("Content-")
+            || ["Digest", "Repr-Digest", "Last-Modified", "Expect", "Trailer"].contains {
+                $0.equalsIgnoringASCIICase(name)
+            }
+    }
+}
+
+/// The target of a `Location` header field
+/// ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
+enum RedirectTarget {
+    /// Returns the target of a response's `Location`, with the source's fragment if it has none;
+    /// `nil` without a `Location`.
+    ///
+    /// - Throws: ``NetworkError`` with the code `redirectRefused` if `Location` isn't an `http` or
+    ///   `https` URL, has user information or is ambiguous.
+    static func url(in headers: HTTPHeaders, from source: URL) throws(NetworkError) -> URL? {
+        let locations = Set(headers.values(for: "Location").map(ByteComparedString.init))
+        guard locations.count <= 1 else { throw .refusedRedirect(source, "its Location fields contradict each other") }
+        guard let location = locations.first?.text, !location.isEmpty else { return nil }
+        var target = try reference(location, source).resolved(against: URIReference(source.absoluteString))
+        if target.fragment == nil { target.fragment = URIReference(source.absoluteString).fragment }
+        guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            throw .refusedRedirect(source, "its Location isn't an http or https URL")
+        }
+        // URLSession doesn't recognize an upper-case scheme.
+        target.scheme = scheme
+        // RFC 3986 §5.2.2: a reference with a scheme takes nothing from the base URL.
+        guard let authority = target.authority, !authority.isEmpty else {
+            throw .refusedRedirect(source, "its Location has a scheme but no host")
+        }
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else {
+            throw .refusedRedirect(source, "its Location has user information")
+        }
+        guard let url = URL(string: target.text, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),
+            (1...65535).contains(origin.port), url.user == nil, url.password == nil
+        else { throw .refusedRedirect(source, "its Location isn't a URL") }
+        return url
+    }
+
+    /// Parses the field's value and percent-encodes invalid bytes, because servers often forget to.
+    private static func reference(_ location: String, _ source: URL) throws(NetworkError) -> URIReference {
+        // Some parsers treat a backslash as a slash and would see another host.
+        guard location.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }) else {
+            throw .refusedRedirect(source, "its Location has a character that isn't valid in a URL")
+        }
+        var reference = URIReference(location)
+        // In a host, percent-encoding would change the name.
+        guard reference.authority?.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "%") }) != false
+        else {
+            throw .refusedRedirect(source, "the host in its Location is not in the IDNA form")
+        }
+        reference.path = repaired(reference.path)
+        reference.query = reference.query.map(repaired)
+        reference.fragment = reference.fragment.map(repaired)
+        return reference
+    }
+
+    private static func repaired(_ text: String) -> String {
+        PercentEncoding.repaired(text, allowing: PercentEncoding.isQueryCharacter)
+    }
+}
+
+extension NetworkError {
+    /// Returns the error of a rejected redirect.
+    ///
+    /// The message names the source's origin and nothing of the target.
+    static func refusedRedirect(_ source: URL, _ reason: String) -> Self {
+        let origin = HTTPOrigin(source).map(\.description) ?? "the server"
+        return Self(.redirectRefused, "a redirect from \(origin) wasn't followed: \(reason)")
+    }
+}
+
+/// The limits on reading the body of a followed redirect, which is irrelevant and may never end.
+///
+/// A body within the limits is read, so that its connection can be reused. Otherwise the client
+/// closes the connection and follows the redirect.
+package enum RedirectBody {
+    /// The maximum number of bytes read.
+    package static let maximumSize = 64 << 10
+    /// The maximum time for reading the body, starting at the header.
+    package static let patience = Duration.seconds(1)
+
+    /// Returns whether a response with this header is a redirect.
+    static func belongs(to status: Int, _ fields: [HTTPHeaders.Field]) -> Bool {
+        switch status {
+        case 300, 301, 302, 303, 307, 308: fields.contains { $0.name.equalsIgnoringASCIICase("Location") }
+        default: false
+        }
     }
 }

@@ -62,3 +62,94 @@ public struct ErrorDecoding: Sendable {
         }
     }
 }
+
+/// An API error in the `application/problem+json` format
+/// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+///
+/// Members whose type differs from the RFC's are ignored, as §3.1 requires. The strings are the
+/// server's; ``description`` contains none of them.
+public struct ProblemDetails: Error, Sendable {
+    /// The kind of problem, as a URI reference; `about:blank` refers to the status code.
+    public let type: String
+    /// A short, human-readable summary of the kind of problem.
+    public let title: String?
+    /// The status code that the origin server generated.
+    ///
+    /// An intermediary may have changed the response's status.
+    public let status: Int?
+    /// A human-readable explanation of this occurrence.
+    public let detail: String?
+    /// The URI reference that identifies this occurrence.
+    public let instance: String?
+    private let content: Data
+
+    /// Creates problem details from a response.
+    ///
+    /// Returns `nil` if the `Content-Type` differs or the body isn't a JSON object.
+    ///
+    /// - Parameter response: The response.
+    public init?(_ response: HTTPResponse) {
+        guard MediaType(response.headers["Content-Type"] ?? "")?.essence == "application/problem+json" else {
+            return nil
+        }
+        self.init(json: response.body)
+    }
+
+    /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
+    ///
+    /// - Parameter json: The JSON data.
+    public init?(json: Data) {
+        guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
+        type = members.type?.value ?? "about:blank"
+        title = members.title?.value
+        status = members.status?.value
+        detail = members.detail?.value
+        instance = members.instance?.value
+        content = json
+    }
+
+    /// Returns the value of an extension member
+    /// ([RFC 9457 §3.2](https://www.rfc-editor.org/rfc/rfc9457#section-3.2)).
+    ///
+    /// - Parameters:
+    ///   - name: The member's name.
+    ///   - type: The member's type.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    /// - Returns: The value, or `nil` if the member is missing or has another type.
+    public func member<Value: Decodable>(
+        _ name: String,
+        as type: Value.Type = Value.self,
+        decoder: JSONDecoder = JSONDecoder()
+    ) -> Value? {
+        // The decoder may be shared, so its userInfo can't carry the member's name. Hence the
+        // dictionary.
+        try? decoder.decode([String: Lenient<Value>].self, from: content)[name]?.value
+    }
+
+    /// A value, or `nil` if the member has another type.
+    private struct Lenient<Value: Decodable>: Decodable {
+        let value: Value?
+
+        init(from decoder: any Decoder) throws {
+            value = try? Value(from: decoder)
+        }
+    }
+
+    private struct Members: Decodable {
+        let type, title, detail, instance: Lenient<String>?
+        let status: Lenient<Int>?
+    }
+}
+
+extension ProblemDetails: CustomStringConvertible, CustomReflectable, LocalizedError {
+    /// A text with the status code only; the server's texts are in ``title`` and ``detail``.
+    public var description: String {
+        status.map { "the server described a problem (status \($0))" } ?? "the server described a problem"
+    }
+
+    /// The same text as ``description``.
+    public var errorDescription: String? { description }
+
+    /// The status only; the other members come from the response's body.
+    public var customMirror: Mirror { Mirror(self, children: ["status": status as Any]) }
+}

@@ -1,3 +1,4 @@
+public import Foundation
 public import FoundationNetworking
 
 /// A request to make, together with its interceptors, the accepted status codes and the decoding of
@@ -84,5 +85,109 @@ public struct Resource: Sendable {
         traits = RequestTraits()
         requiresAuthentication = true
         options = RequestOptions()
+    }
+}
+
+/// An endpoint with a model type, so that `client.fetch(endpoint)` returns the model.
+///
+/// ```swift
+/// struct GetBook: ModelEndpoint {
+///     typealias Model = Book
+///     let id: Int
+///     var baseURL: URL { libraryURL }
+///     var path: URLPath { "/books/\(id)" }
+/// }
+/// let book = try await client.fetch(GetBook(id: 42))
+/// ```
+public protocol ModelEndpoint: HTTPEndpoint {
+    /// The model that a response decodes to.
+    associatedtype Model
+    /// The decoding of the response; the default is JSON if the model is `Decodable`.
+    var decoding: ModelDecoding<Model> { get }
+}
+
+extension ModelEndpoint where Model: Decodable & SendableMetatype {
+    /// Decodes JSON.
+    public var decoding: ModelDecoding<Model> { .json() }
+}
+
+extension ModelEndpoint where Model == Void {
+    /// Ignores the body.
+    public var decoding: ModelDecoding<Void> { .void }
+}
+
+/// A description of a request that a client can send.
+///
+/// A `URL`, a `URLRequest`, an ``HTTPRequest``, an ``HTTPEndpoint`` and a ``Resource`` describe
+/// requests:
+///
+/// ```swift
+/// let page = try await client.response(for: url)
+/// let report = try await client.fetch(endpoint, as: Report.self)
+/// ```
+public protocol RequestConvertible: Sendable {
+    /// Returns the request with its settings.
+    ///
+    /// - Returns: The resource.
+    func makeResource() -> Resource
+}
+
+extension URL: RequestConvertible {
+    /// Returns a `GET` request, whose attempts have no timeout of their own.
+    public func makeResource() -> Resource { HTTPRequest(url: self).makeResource() }
+}
+
+extension URLRequest: RequestConvertible {
+    /// Returns the request, whose `timeoutInterval` limits each attempt, in seconds.
+    public func makeResource() -> Resource { Resource { self } }
+}
+
+extension HTTPRequest: RequestConvertible {
+    /// Returns the request.
+    public func makeResource() -> Resource {
+        Resource(request: self)
+    }
+}
+
+extension HTTPEndpoint {
+    /// Returns the endpoint's request, made again for each attempt.
+    public func makeResource() -> Resource { Resource(self) }
+}
+
+extension Resource: RequestConvertible {
+    /// Returns the resource itself.
+    public func makeResource() -> Resource { self }
+}
+
+/// A request of a client's verb, below the client's base URL.
+struct VerbEndpoint: HTTPEndpoint {
+    let baseURL: URL
+    let method: HTTPMethod
+    let path: URLPath
+    let query: URLQuery
+    let headers: HTTPHeaders
+    let content: @Sendable () throws -> EndpointBody
+
+    var body: EndpointBody { get throws { try content() } }
+}
+
+/// The properties of an operation's requests, which interceptors find in their
+/// ``InterceptorContext``.
+public struct RequestTraits: Sendable, Hashable {
+    /// The status codes that aren't errors; the default is 200…299.
+    public var acceptedStatuses: AcceptedStatuses
+    /// A Boolean value that indicates whether sending the request twice has the same effect as
+    /// sending it once; with `nil`, the default, the method decides.
+    public var isIdempotent: Bool?
+
+    /// Creates traits.
+    ///
+    /// - Parameters:
+    ///   - acceptedStatuses: The status codes that aren't errors. The default is 200…299.
+    ///   - isIdempotent: Whether sending the request twice has the same effect as sending it once.
+    ///     With `nil`, the default, the method decides.
+    public init(acceptedStatuses: AcceptedStatuses = .successful, isIdempotent: Bool? = nil) {
+        self.acceptedStatuses = acceptedStatuses
+        self.isIdempotent = isIdempotent
     }
 }

@@ -1,6 +1,110 @@
 import Foundation
 import FoundationNetworking
 
+/// The options of a server-sent event stream.
+public struct EventStreamOptions: Sendable {
+    /// The ID of the last event that an earlier stream received, to continue after it; empty, the
+    /// default, for none.
+    ///
+    /// The client sends it as `Last-Event-ID`, and replaces it by the IDs that it receives.
+    public var lastEventID: String
+    /// The time to wait before reconnecting, until the server sends another; 3 seconds by default,
+    /// at most an hour.
+    public var reconnectionTime: Duration
+    /// The policy that decides whether to reconnect; `nil` to read a single response.
+    ///
+    /// The client asks it after each failed request, and whenever a stream ends, which counts as
+    /// the error `connectionLost`. Its delay is added to the reconnection time. Its state counts
+    /// the failures in a row: a stream that delivered an event or lasted a minute resets it. The
+    /// default is ``Retry/Policy/reconnecting(_:)``.
+    public var reconnection: Retry.Policy?
+    /// The maximum size of a line, and of the data of an event, in bytes; 1 MiB by default.
+    public var maximumEventSize: Int
+    /// The options that override the client's.
+    ///
+    /// The `timeout` and the request's `timeoutInterval` limit the time until the response's
+    /// header arrives, and not the stream. The idle timeout is 5 minutes unless these options
+    /// specify it: a server that has no events should send a comment more often. A
+    /// `maximumBodySize` in these options limits each response; by default, there's no limit.
+    public var request: RequestOptions
+
+    /// The idle timeout of streams whose options have none.
+    static let idleTimeout = Duration.seconds(300)
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - lastEventID: The ID of the last event that an earlier stream received. The default is
+    ///     empty, for none.
+    ///   - reconnectionTime: The time to wait before reconnecting. The default is 3 seconds.
+    ///   - reconnection: The policy that decides whether to reconnect. With `nil`, the client
+    ///     doesn't.
+    ///   - maximumEventSize: The maximum size of a line and of an event's data, in bytes. The
+    ///     default is 1 MiB.
+    ///   - request: The options that override the client's.
+    public init(
+        lastEventID: String = "",
+        reconnectionTime: Duration = .seconds(3),
+        reconnection: Retry.Policy? = .reconnecting(),
+        maximumEventSize: Int = 1 << 20,
+        request: RequestOptions = RequestOptions()
+    ) {
+        self.lastEventID = lastEventID
+        self.reconnectionTime = reconnectionTime
+        self.reconnection = reconnection
+        self.maximumEventSize = maximumEventSize
+        self.request = request
+    }
+}
+
+extension Retry.Policy {
+    /// Returns the policy of event streams, which reconnects after a transient failure of a request
+    /// that is safe to send again.
+    ///
+    /// These are the failures of ``Retry/Condition/safeToRepeat``, a request that a
+    /// ``CircuitBreaker`` or ``RateLimiter`` held back, and an access token that couldn't be
+    /// obtained for the moment. The longest `Retry-After` that it waits for is 15 minutes.
+    ///
+    /// - Parameter backoff: The delays, and the limit on failures in a row. By default, the delays
+    ///   are random up to 1 second, doubled after each failure up to 60 seconds. It gives up when
+    ///   they add up to 15 minutes.
+    /// - Returns: The policy.
+    public static func reconnecting(
+        _ backoff: Retry.Backoff = .exponential(
+            .seconds(1),
+            maximum: .seconds(60),
+            until: .maxDelay(.seconds(900))
+        )
+    ) -> Self {
+        .backoff(backoff, when: .temporary, maximumServerDelay: .seconds(900))
+    }
+}
+
+extension Retry.Condition {
+    /// A failure after which the same request may succeed later, even if that takes minutes.
+    fileprivate static var temporary: Self {
+        Self { failure in
+            if safeToRepeat.predicate(failure) { return true }
+            let error = failure.error
+            if case .custom(let reason as any RetryableError) = error.retryReason { return reason.isRetryable }
+            guard let error = error as? NetworkError else { return false }
+            if let cause = error.cause as? any RetryableError { return cause.isRetryable }
+            return [.circuitOpen, .rateLimited].contains(error.code)
+        }
+    }
+}
+
+extension Error {
+    /// The reason why the client didn't repeat the request.
+    fileprivate var retryReason: Retry.Error? {
+        switch self {
+        case let error as ServerError: error.retry?.reason
+        case let error as NetworkError: error.retry?.reason
+        default: nil
+        }
+    }
+}
+
 /// The reading of an event stream, over one connection after the other.
 struct EventStream {
     private enum Step {
@@ -113,4 +217,125 @@ struct EventStream {
         try await connector.timeSource.sleep(wait)
         return .reconnect
     }
+}
+
+/// The requests of one event stream.
+struct EventStreamConnector {
+    private let client: NetworkClient
+    private let resource: Resource
+    let options: EventStreamOptions
+    /// The last request, without the interceptors' changes; `nil` before the first.
+    private var request: HTTPRequest?
+    private var isReplayable = true
+
+    init(client: NetworkClient, resource: Resource, options: EventStreamOptions) {
+        self.client = client
+        self.options = options
+        var resource = resource
+        resource.options = options.request
+        resource.options.idleTimeout = options.request.idleTimeout ?? EventStreamOptions.idleTimeout
+        resource.traits.acceptedStatuses = resource.traits.acceptedStatuses.union([204])
+        self.resource = resource
+    }
+
+    var timeSource: TimeSource { client.options.timeSource }
+    var endpoint: String? { request?.endpoint }
+
+    /// The error that stands for the orderly end of a stream.
+    var ended: NetworkError {
+        var error = NetworkError(.connectionLost, "the server ended the event stream")
+        error.endpoint = endpoint
+        return error
+    }
+
+    /// Sends the request, and returns the response when its header has arrived.
+    mutating func open(lastEventID: String) async throws -> HTTPResponse {
+        var last: HTTPRequest?
+        defer {
+            request = last ?? request
+            isReplayable = (options.request.body ?? last?.body)?.isReplayable ?? true
+        }
+        let loop = AttemptLoop(client: client, resource: resource, delivery: .endless)
+        return try await loop.run {
+            var base = try await resource.makeBase()
+            base.headers.setDefault("Accept", "text/event-stream")
+            base.headers.setDefault("Cache-Control", "no-store")
+            if !lastEventID.isEmpty, HTTPSyntax.isFieldValue(lastEventID) {
+                base.headers["Last-Event-ID"] = lastEventID
+            }
+            last = base
+            return base
+        }
+    }
+
+    /// Throws an error unless the response is an event stream.
+    func check(_ response: HTTPResponse) throws(NetworkError) {
+        let type = response.headers["Content-Type"].flatMap { MediaType($0) }?.essence
+        guard response.status == 200, type == "text/event-stream" else {
+            let found = response.status == 200 ? "of another type" : "with the status \(response.status)"
+            var error = NetworkError(
+                .invalidResponse,
+                "the response is \(found), and an event stream requires 200 and text/event-stream; check the URL"
+            )
+            error.endpoint = endpoint
+            throw error
+        }
+    }
+
+    /// Returns the policy's decision after a failure.
+    func action(after error: any Error, _ state: Retry.State) -> Retry.Action {
+        guard let policy = options.reconnection, let request else { return .none }
+        let context = InterceptorContext(retryState: state, traits: resource.traits)
+        let response = (error as? ServerError)?.httpResponse
+        let action = policy.evaluateFailedRequest(
+            FailedRequest(request, response: response, error: error, context: context)
+        )
+        if case .none = action { return action }
+        return isReplayable ? action : .noRetry(.bodyNotReplayable)
+    }
+}
+
+/// The failures in a row of an event stream, and the decision about the next connection.
+struct Reconnection {
+    /// The duration of a connection after which the server counts as working, even without events.
+    private static let healthyDuration = Duration.seconds(60)
+    /// The longest delay, because adding more to a clock's instant traps.
+    private static let maximumDelay = Duration.seconds(86_400 * 365)
+
+    private var failureCount = 0
+    private var totalDelay: Duration = .zero
+    private var lastDelay: Duration?
+
+    /// Notes the end of a connection.
+    mutating func noteEnd(of duration: Duration, hasEvents: Bool) {
+        if hasEvents || duration >= Self.healthyDuration { self = Self() }
+    }
+
+    /// Returns the history for the policy.
+    ///
+    /// It contains the last error repeatedly, so that bodies of earlier responses aren't kept.
+    func state(_ error: any Error) -> Retry.State {
+        Retry.State(
+            errors: Array(repeating: error, count: failureCount),
+            delays: lastDelay.map { [$0] } ?? [],
+            totalDelay: totalDelay
+        )
+    }
+
+    /// Counts a failure, and returns the delay before the next connection: the policy's, added to
+    /// the reconnection time from the options or the server.
+    mutating func delay(_ own: Duration, after time: Duration) -> Duration {
+        let own = min(max(own, .zero), Self.maximumDelay)
+        let delay = own + min(max(time, .zero), ServerSentEventParser.maximumRetry)
+        failureCount += 1
+        totalDelay = min(totalDelay, Self.maximumDelay) + delay
+        lastDelay = own
+        return delay
+    }
+}
+
+/// An error of an authenticator that knows whether its cause is temporary.
+package protocol RetryableError: Error {
+    /// A Boolean value that indicates whether the same request may succeed later, unchanged.
+    var isRetryable: Bool { get }
 }

@@ -123,3 +123,258 @@ extension NetworkError {
         return Self(.decoding, message, cause: DecodingFailure(DecodingError.dataCorrupted(context)))
     }
 }
+
+/// The way in which the JSON values of a stream are separated.
+@nonexhaustive
+public enum JSONFraming: Sendable {
+    /// One value per line, as in [NDJSON](https://github.com/ndjson/ndjson-spec) and
+    /// [JSON Lines](https://jsonlines.org).
+    ///
+    /// Blank lines are skipped, and the last line needs no line feed.
+    case lines
+    /// Values that follow a record separator each
+    /// ([RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)), with the type `application/json-seq`.
+    ///
+    /// A number, `true`, `false` or `null` must end with white space, because it could otherwise be
+    /// truncated.
+    case textSequence
+    /// Values that follow each other, with or without white space.
+    case concatenated
+    /// The elements of one array, which is the whole body.
+    case arrayElements
+
+    /// The media types to request.
+    var accept: String {
+        switch self {
+        case .lines: "application/x-ndjson, application/jsonl"
+        case .textSequence: "application/json-seq"
+        case .concatenated, .arrayElements: "application/json"
+        }
+    }
+}
+
+/// A splitter of a stream into its JSON values.
+///
+/// It finds the end of each value by its brackets and strings, and leaves the rest of the syntax to
+/// the decoder. It takes bytes in parts of any size and keeps at most one value in memory.
+struct JSONSplitter: Sendable {
+    /// A defect of the stream.
+    enum Failure: Error, Equatable {
+        /// A value exceeds the maximum size, in bytes.
+        case tooLarge(Int)
+        /// The stream ended within a value, or before the end of the array.
+        case incomplete
+        /// Another value began within a value of a text sequence.
+        case truncated
+        /// There's a byte that can't occur between two values.
+        case misplaced
+
+        /// A Boolean value that indicates whether the next value can be found in spite of it.
+        func isRecoverable(_ framing: JSONFraming) -> Bool {
+            framing == .textSequence && (self == .truncated || self == .misplaced)
+        }
+    }
+
+    /// The expected input between two values.
+    private enum Expectation {
+        /// The array's bracket or the first record separator.
+        case opening
+        /// A value, or the end of the array or stream.
+        case valueOrEnd
+        case value
+        /// A comma or record separator, or the end of the array or stream.
+        case separator
+        /// Nothing but white space, after the array.
+        case nothing
+        /// A record separator, after a defect.
+        case resumption
+    }
+
+    let framing: JSONFraming
+    /// The maximum size of a value in bytes.
+    private let maximumSize: Int
+    private var expectation: Expectation
+    /// The bytes of the incomplete value.
+    private var value: [UInt8] = []
+
+    // The position in the incomplete value.
+    private var isInValue = false
+    private var isScalar = false
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+
+    init(_ framing: JSONFraming, maximumSize: Int) {
+        self.framing = framing
+        self.maximumSize = maximumSize
+        expectation = framing == .concatenated ? .valueOrEnd : .opening
+    }
+
+    /// Reads a part of the stream up to the end of the next value, and returns the value, or `nil`
+    /// at the end of the part.
+    ///
+    /// - Throws: A failure after which the splitter can be used if it's recoverable.
+    mutating func next(in bytes: [UInt8], from index: inout Int) throws(Failure) -> [UInt8]? {
+        if framing == .lines { return try nextLine(in: bytes, from: &index) }
+        while index < bytes.count {
+            if isInValue {
+                if try continueValue(in: bytes, from: &index) { return takeValue() }
+            } else {
+                try beginValue(bytes[index], &index)
+            }
+        }
+        return nil
+    }
+
+    /// Returns the value that ends with the stream, if any.
+    mutating func finish() throws(Failure) -> [UInt8]? {
+        switch framing {
+        case .lines: return value.allSatisfy(\.isJSONWhitespace) ? nil : takeValue()
+        case .concatenated:
+            guard isInValue else { return nil }
+            guard isScalar else { throw .incomplete }
+            return takeValue()
+        case .textSequence: if isInValue { throw .incomplete }
+        case .arrayElements: if expectation != .nothing { throw .incomplete }
+        }
+        return nil
+    }
+
+    private mutating func takeValue() -> [UInt8] {
+        defer { value = [] }
+        isInValue = false
+        return value
+    }
+
+    private mutating func append(_ bytes: ArraySlice<UInt8>) throws(Failure) {
+        guard bytes.count <= maximumSize - value.count else { throw .tooLarge(maximumSize) }
+        value += bytes
+    }
+
+    // MARK: Lines
+
+    private mutating func nextLine(in bytes: [UInt8], from index: inout Int) throws(Failure) -> [UInt8]? {
+        while index < bytes.count {
+            let rest = bytes[index...]
+            let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
+            try append(rest[..<end])
+            index = min(end + 1, bytes.count)
+            guard end < bytes.count else { return nil }
+            let line = takeValue()
+            if !line.allSatisfy(\.isJSONWhitespace) { return line }
+        }
+        return nil
+    }
+
+    // MARK: Between values
+
+    /// Reads a byte between two values, or prepares for the value that begins with it.
+    private mutating func beginValue(_ byte: UInt8, _ index: inout Int) throws(Failure) {
+        if byte.isJSONWhitespace {
+            index += 1
+            return
+        }
+        if let next = expectation(after: byte) {
+            expectation = next
+            index += 1
+            return
+        }
+        switch byte {
+        case _ where expectation != .value && expectation != .valueOrEnd,
+            UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "]"), UInt8(ascii: "}"):
+            expectation = .resumption
+            throw .misplaced
+        case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""): isScalar = false
+        default: isScalar = true
+        }
+        (isInValue, depth, isInString, isEscaped) = (true, 0, false, false)
+        expectation = framing == .concatenated ? .valueOrEnd : .separator
+    }
+
+    /// Returns the expectation after a byte that separates values, or `nil` for any other byte.
+    private func expectation(after byte: UInt8) -> Expectation? {
+        switch (framing, expectation, byte) {
+        case (.textSequence, _, .recordSeparator): .valueOrEnd
+        case (.textSequence, .resumption, _): .resumption
+        case (.arrayElements, .opening, UInt8(ascii: "[")): .valueOrEnd
+        case (.arrayElements, .valueOrEnd, UInt8(ascii: "]")): .nothing
+        case (.arrayElements, .separator, UInt8(ascii: "]")): .nothing
+        case (.arrayElements, .separator, UInt8(ascii: ",")): .value
+        default: nil
+        }
+    }
+
+    // MARK: Within values
+
+    /// Reads the rest of the value, or as much of it as the part has.
+    ///
+    /// - Returns: `true` at the end of the value.
+    private mutating func continueValue(in bytes: [UInt8], from index: inout Int) throws(Failure) -> Bool {
+        let start = index
+        let separator = framing == .textSequence ? bytes[start...].firstIndex(of: .recordSeparator) : nil
+        let rest = bytes[start..<(separator ?? bytes.count)]
+        let isComplete = isScalar ? skipScalar(rest, &index) : skipBrackets(rest, &index)
+        if separator != nil, !isComplete {
+            _ = takeValue()
+            throw .truncated
+        }
+        try append(bytes[start..<index])
+        return isComplete
+    }
+
+    private func skipScalar(_ bytes: ArraySlice<UInt8>, _ index: inout Int) -> Bool {
+        while index < bytes.endIndex, !bytes[index].endsJSONScalar { index += 1 }
+        return index < bytes.endIndex
+    }
+
+    private mutating func skipBrackets(_ bytes: ArraySlice<UInt8>, _ index: inout Int) -> Bool {
+        // The state is in local variables, because each access to a property takes time.
+        var (position, depth, isInString, isEscaped) = (index, depth, isInString, isEscaped)
+        var isComplete = false
+        while position < bytes.endIndex, !isComplete {
+            let byte = bytes[position]
+            position += 1
+            if isEscaped {
+                isEscaped = false
+            } else if isInString {
+                guard byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+                isEscaped = byte == UInt8(ascii: "\\")
+                isInString = isEscaped
+                isComplete = !isInString && depth == 0
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = true
+            } else if byte | 0x20 == UInt8(ascii: "{") {
+                // A bracket and the brace with the same direction differ only in this bit.
+                depth += 1
+            } else if byte | 0x20 == UInt8(ascii: "}") {
+                depth -= 1
+                isComplete = depth == 0
+            }
+        }
+        (index, self.depth, self.isInString, self.isEscaped) = (position, depth, isInString, isEscaped)
+        return isComplete
+    }
+}
+
+extension UInt8 {
+    /// The record separator of [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464).
+    fileprivate static var recordSeparator: UInt8 { 0x1E }
+
+    /// A Boolean value that indicates whether the byte is white space between JSON tokens.
+    fileprivate var isJSONWhitespace: Bool {
+        switch self {
+        case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): true
+        default: false
+        }
+    }
+
+    /// A Boolean value that indicates whether the byte can't be part of a number or literal.
+    fileprivate var endsJSONScalar: Bool {
+        switch self {
+        case UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "]"), UInt8(ascii: "}"), UInt8(ascii: "["),
+            UInt8(ascii: "{"), UInt8(ascii: "\""):
+            true
+        default: isJSONWhitespace
+        }
+    }
+}

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Structured field values for HTTP ([RFC 9651](https://www.rfc-editor.org/rfc/rfc9651)).
 ///
 /// A structured field is an ``Item``, a ``List`` or a ``Dictionary``, as its specification says:
@@ -35,5 +37,296 @@ public enum StructuredField {
 
         /// Creates the default limits.
         public init() {}
+    }
+}
+
+extension StructuredField {
+    /// A value without parameters
+    /// ([RFC 9651 §3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)).
+    @nonexhaustive
+    public enum BareItem: Sendable {
+        /// An integer of at most 15 digits.
+        case integer(Int64)
+        /// A decimal number with at most 12 digits before and 3 digits after the point.
+        ///
+        /// Serializing rounds to 3 digits, ties to even.
+        case decimal(Decimal)
+        /// A string of printable ASCII characters.
+        case string(String)
+        /// A token, such as `gzip`.
+        case token(String)
+        /// Bytes, which are sent as base64.
+        case byteSequence(Data)
+        /// A Boolean value.
+        case boolean(Bool)
+        /// A date in seconds since 1 January 1970 UTC, without leap seconds.
+        case date(Int64)
+        /// A Unicode string.
+        case displayString(String)
+    }
+}
+
+extension StructuredField.BareItem: Hashable {
+    /// Returns whether two values have the same type and content, and their texts the same bytes.
+    public static func == (left: Self, right: Self) -> Bool {
+        switch (left, right) {
+        case (.integer(let left), .integer(let right)), (.date(let left), .date(let right)): left == right
+        case (.decimal(let left), .decimal(let right)): left == right
+        case (.string(let left), .string(let right)), (.token(let left), .token(let right)),
+            (.displayString(let left), .displayString(let right)):
+            left.utf8.elementsEqual(right.utf8)
+        case (.byteSequence(let left), .byteSequence(let right)): left == right
+        case (.boolean(let left), .boolean(let right)): left == right
+        default: false
+        }
+    }
+
+    /// Hashes the content.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .integer(let value), .date(let value): hasher.combine(value)
+        case .decimal(let value): hasher.combine(value)
+        case .string(let text), .token(let text), .displayString(let text):
+            for byte in text.utf8 { hasher.combine(byte) }
+        case .byteSequence(let bytes): hasher.combine(bytes)
+        case .boolean(let value): hasher.combine(value)
+        }
+    }
+}
+
+extension StructuredField {
+    /// A value with parameters
+    /// ([RFC 9651 §3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)).
+    public struct Item: Hashable, Sendable {
+        /// The value.
+        public var value: BareItem
+        /// The parameters.
+        public var parameters: Parameters
+
+        /// Creates an item.
+        ///
+        /// - Parameters:
+        ///   - value: The value.
+        ///   - parameters: The parameters. The default is empty.
+        public init(_ value: BareItem, parameters: Parameters = Parameters()) {
+            self.value = value
+            self.parameters = parameters
+        }
+
+        /// Parses a field.
+        ///
+        /// - Parameters:
+        ///   - lines: The field's values, in order; see ``HTTPHeaders/values(for:)``.
+        ///   - limits: The largest field to accept.
+        /// - Throws: ``NetworkError`` with the code `invalidField` if the field is missing,
+        ///   malformed or too large.
+        public init(parsing lines: [String], limits: Limits = Limits()) throws(NetworkError) {
+            var parser = try StructuredFieldParser(lines, limits: limits)
+            self = try parser.whole { parser throws(NetworkError) in try parser.item() }
+        }
+
+        /// Serializes the item.
+        ///
+        /// - Returns: The field's value.
+        /// - Throws: ``NetworkError`` with the code `invalidField` for a value that can't be sent,
+        ///   such as a string with a line break.
+        public func serialized() throws(NetworkError) -> String {
+            try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
+        }
+    }
+
+    /// An item or an inner list, as a member of a ``List`` or ``Dictionary``.
+    public enum Member: Hashable, Sendable {
+        /// An item.
+        case item(Item)
+        /// An inner list.
+        case innerList(InnerList)
+    }
+}
+
+extension StructuredField {
+    /// A parenthesized list of items with its parameters
+    /// ([RFC 9651 §3.1.1](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.1)).
+    public struct InnerList: Hashable, Sendable {
+        /// The items.
+        public var items: [Item]
+        /// The parameters of the list.
+        public var parameters: Parameters
+
+        /// Creates an inner list.
+        ///
+        /// - Parameters:
+        ///   - items: The items. The default is empty.
+        ///   - parameters: The parameters of the list. The default is empty.
+        public init(_ items: [Item] = [], parameters: Parameters = Parameters()) {
+            self.items = items
+            self.parameters = parameters
+        }
+
+        /// Parses an inner list that stands alone.
+        ///
+        /// No field consists of a single inner list, but other specifications reuse the syntax.
+        ///
+        /// - Parameters:
+        ///   - lines: The values, in order.
+        ///   - limits: The largest text to accept.
+        /// - Throws: ``NetworkError`` with the code `invalidField` if the text isn't an inner list
+        ///   or is too large.
+        public init(parsing lines: [String], limits: Limits = Limits()) throws(NetworkError) {
+            var parser = try StructuredFieldParser(lines, limits: limits)
+            self = try parser.whole { parser throws(NetworkError) in try parser.innerList() }
+        }
+
+        /// Serializes the inner list.
+        ///
+        /// - Returns: The canonical text.
+        /// - Throws: ``NetworkError`` with the code `invalidField` for a value that can't be sent,
+        ///   such as a string with a line break.
+        public func serialized() throws(NetworkError) -> String {
+            try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
+        }
+    }
+}
+
+extension StructuredField {
+    /// A field that is a list of items and inner lists
+    /// ([RFC 9651 §3.1](https://www.rfc-editor.org/rfc/rfc9651#section-3.1)).
+    public struct List: Hashable, Sendable {
+        /// The members.
+        public var members: [Member]
+
+        /// Creates a list.
+        ///
+        /// - Parameter members: The members. The default is empty.
+        public init(_ members: [Member] = []) {
+            self.members = members
+        }
+
+        /// Parses a field.
+        ///
+        /// A missing field is an empty list.
+        ///
+        /// - Parameters:
+        ///   - lines: The field's values, in order; see ``HTTPHeaders/values(for:)``.
+        ///   - limits: The largest field to accept.
+        /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
+        ///   large.
+        public init(parsing lines: [String], limits: Limits = Limits()) throws(NetworkError) {
+            var parser = try StructuredFieldParser(lines, limits: limits)
+            self = try parser.whole { parser throws(NetworkError) in try parser.list() }
+        }
+
+        /// Serializes the list.
+        ///
+        /// - Returns: The field's value. It's empty for an empty list, whose field must not be
+        ///   sent.
+        /// - Throws: ``NetworkError`` with the code `invalidField` for a value that can't be sent,
+        ///   such as a string with a line break.
+        public func serialized() throws(NetworkError) -> String {
+            try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
+        }
+    }
+}
+
+extension StructuredField {
+    /// Values with keys, in the order of their first assignment.
+    public struct KeyedValues<Value: Hashable & Sendable>: Hashable, Sendable {
+        private struct Entry: Hashable {
+            let key: String
+            var value: Value
+        }
+
+        private var entries: [Entry] = []
+        private var positions: [String: Int] = [:]
+
+        /// Creates keyed values.
+        ///
+        /// - Parameter members: The keys and values, in order. The last value of a repeated key is
+        ///   used.
+        public init(_ members: [(String, Value)] = []) {
+            for (key, value) in members { self[key] = value }
+        }
+
+        /// The keys, in order.
+        public var keys: [String] { entries.map(\.key) }
+
+        /// The value of a key, or `nil` if it's missing.
+        ///
+        /// A new value of an existing key keeps its position. A new key is appended.
+        ///
+        /// - Parameter key: The key.
+        /// - Returns: The value.
+        public subscript(key: String) -> Value? {
+            get { positions[key].map { entries[$0].value } }
+            set {
+                switch (positions[key], newValue) {
+                case (let position?, let newValue?): entries[position].value = newValue
+                case (nil, let newValue?):
+                    positions[key] = entries.count
+                    entries.append(Entry(key: key, value: newValue))
+                case (let position?, nil):
+                    entries.remove(at: position)
+                    positions[key] = nil
+                    for index in position..<entries.count { positions[entries[index].key] = index }
+                case (nil, nil): break
+                }
+            }
+        }
+    }
+
+    /// The ordered parameters of an item or inner list
+    /// ([RFC 9651 §3.1.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.2)).
+    public typealias Parameters = KeyedValues<BareItem>
+
+    /// A field that maps keys to items and inner lists, in order
+    /// ([RFC 9651 §3.2](https://www.rfc-editor.org/rfc/rfc9651#section-3.2)).
+    public typealias Dictionary = KeyedValues<Member>
+}
+
+extension StructuredField.KeyedValues: RandomAccessCollection {
+    /// The position of the first value.
+    public var startIndex: Int { 0 }
+    /// The position after the last value.
+    public var endIndex: Int { entries.count }
+    /// The value at a position.
+    ///
+    /// - Parameter position: A valid position.
+    /// - Returns: The key and the value.
+    public subscript(position: Int) -> (key: String, value: Value) { (entries[position].key, entries[position].value) }
+}
+
+extension StructuredField.Dictionary {
+    /// Parses a field.
+    ///
+    /// A missing field is an empty dictionary. Of a repeated key, the last member is used, in the
+    /// position of the first.
+    ///
+    /// - Parameters:
+    ///   - lines: The field's values, in order; see ``HTTPHeaders/values(for:)``.
+    ///   - limits: The largest field to accept.
+    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
+    ///   large.
+    public init(parsing lines: [String], limits: StructuredField.Limits = .init()) throws(NetworkError) {
+        var parser = try StructuredFieldParser(lines, limits: limits)
+        self = try parser.whole { parser throws(NetworkError) in try parser.dictionary(uniqueKeys: false) }
+    }
+
+    /// Parses a field that must not repeat a key, such as `Signature`.
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
+    ///   large, or repeats a key.
+    package init(parsingUniqueKeys lines: [String]) throws(NetworkError) {
+        var parser = try StructuredFieldParser(lines, limits: StructuredField.Limits())
+        self = try parser.whole { parser throws(NetworkError) in try parser.dictionary(uniqueKeys: true) }
+    }
+
+    /// Serializes the dictionary.
+    ///
+    /// - Returns: The field's value. It's empty for an empty dictionary, whose field must not be
+    ///   sent.
+    /// - Throws: ``NetworkError`` with the code `invalidField` for a key or value that can't be
+    ///   sent, such as a string with a line break.
+    public func serialized() throws(NetworkError) -> String {
+        try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
     }
 }

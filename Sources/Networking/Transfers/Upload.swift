@@ -1,3 +1,7 @@
+public import Foundation
+import FoundationNetworking
+import Synchronization
+
 /// An upload of data, a file, a stream or a form.
 ///
 /// ```swift
@@ -63,5 +67,238 @@ public final class Upload<Value: Sendable>: Transfer {
         guard currentProgress.state != .completed else { return }
         try source.checkIsReadable()
         core.restart(self)
+    }
+}
+
+/// The options of an upload.
+public struct UploadOptions: Sendable {
+    /// A Boolean value that indicates whether the client asks the server before it sends the body;
+    /// the default is `false`.
+    ///
+    /// The client then sends `Expect: 100-continue`
+    /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)), so that the
+    /// server can reject the request before it receives the body. If the server doesn't respond,
+    /// the client sends the body after a second. If it rejects the expectation (417), the client
+    /// sends the request again without it. Over HTTP/2, the client doesn't send the expectation.
+    public var expectsContinue: Bool
+    /// The interceptor that adds digests; `nil`, the default, sends none.
+    ///
+    /// It runs after the client's interceptors. If one of them signs the request, pass the
+    /// ``DigestSender`` to the client instead, before that interceptor.
+    public var digest: DigestSender?
+    /// The options that override the client's; a body in them is ignored.
+    ///
+    /// Unlike the client's other requests, a transfer has no overall timeout, and its idle timeout
+    /// is 60 seconds, unless these options specify them. The timeout starts when the upload begins
+    /// to run, so waiting in the client's queue doesn't count.
+    public var request: RequestOptions
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - expectsContinue: Whether the client sends `Expect: 100-continue` before the body. The
+    ///     default is `false`.
+    ///   - digest: The interceptor that adds digests. The default is `nil`.
+    ///   - request: The options that override the client's.
+    public init(
+        expectsContinue: Bool = false,
+        digest: DigestSender? = nil,
+        request: RequestOptions = RequestOptions()
+    ) {
+        self.expectsContinue = expectsContinue
+        self.digest = digest
+        self.request = request
+    }
+}
+
+extension NetworkClient {
+    /// Uploads a body to a URL.
+    ///
+    /// - Parameters:
+    ///   - source: The body: `.data(…)`, `.file(…)`, `.multipart(…)`, `.json(…)`, or an
+    ///     `EndpointBody` of a stream.
+    ///   - url: The URL.
+    ///   - method: The method. The default is `POST`.
+    ///   - headers: Additional header fields. A `Content-Type` here overrides the body's.
+    ///   - decoding: The decoding of the response. The default returns the response itself.
+    ///   - options: The options of the upload.
+    /// - Returns: The upload, which has begun. Its value is the model.
+    public func upload<Model>(
+        _ source: EndpointBody,
+        to url: URL,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders = [:],
+        decoding: ModelDecoding<Model> = .response,
+        options: UploadOptions = UploadOptions()
+    ) -> Upload<Model> {
+        let resource = Resource {
+            var request = URLRequest(url: url)
+            request.httpMethod = method.rawValue
+            try request.addHeaderFields(headers)
+            return request
+        }
+        return upload(source, to: resource, decoding, options)
+    }
+
+    /// Uploads a body to an endpoint.
+    ///
+    /// The endpoint provides the method, header fields and accepted statuses, but not the body.
+    ///
+    /// - Parameters:
+    ///   - source: The body, which replaces the endpoint's.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
+    ///   - decoding: The decoding of the response. The default returns the response itself.
+    ///   - options: The options of the upload.
+    /// - Returns: The upload, which has begun. Its value is the model.
+    public func upload<Model>(
+        _ source: EndpointBody,
+        to endpoint: some HTTPEndpoint,
+        decoding: ModelDecoding<Model> = .response,
+        options: UploadOptions = UploadOptions()
+    ) -> Upload<Model> {
+        var resource = Resource(endpoint)
+        resource.makeBase = { try endpoint.makeBase(with: EndpointBody.none) }
+        return upload(source, to: resource, decoding, options)
+    }
+
+    private func upload<Value: Sendable>(
+        _ body: EndpointBody,
+        to resource: Resource,
+        _ decoding: ModelDecoding<Value>,
+        _ options: UploadOptions
+    ) -> Upload<Value> {
+        let source = UploadSource(body)
+        let core = TransferCore<Value>(client: self) { core in
+            try await UploadRun(
+                client: self,
+                resource: resource,
+                source: source,
+                options: options,
+                decoding: decoding,
+                core: core
+            ).run()
+        }
+        let upload = Upload(core: core, source: source)
+        core.start(upload)
+        return upload
+    }
+}
+
+struct UploadRun<Value: Sendable>: Sendable {
+    let client: NetworkClient
+    let resource: Resource
+    let source: UploadSource
+    let options: UploadOptions
+    let decoding: ModelDecoding<Value>
+    let core: TransferCore<Value>
+
+    func run() async throws -> Value {
+        try await client.transferQueue.withTurn {
+            core.noteTurn()
+            try source.checkIsReadable()
+            let loop = AttemptLoop(client: client, resource: prepared())
+            let response = try await loop.run { try await request() }
+            core.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
+            return try decoding.model(of: response)
+        }
+    }
+
+    private func request() async throws -> HTTPRequest {
+        var request = try await resource.makeBase().withoutDefaultTimeout()
+        if let contentType = source.contentType {
+            try HTTPHeaders.Field(name: "Content-Type", value: contentType).validate()
+            request.headers.setDefault("Content-Type", contentType)
+        }
+        request.body = source.content
+        return request
+    }
+
+    /// Returns the resource with the options of a transfer.
+    private func prepared() -> Resource {
+        var resource = resource
+        let compression = options.request.requestCompression ?? resource.options.requestCompression
+        resource.options = options.request.forTransfer(maximumBodySize: nil)
+        resource.options.requestCompression = compression
+        resource.options.body = nil
+        if let digest = options.digest { resource.interceptors.append(digest) }
+        if options.expectsContinue { resource.interceptors.append(ContinueExpectation()) }
+        let (core, source, other) = (core, source, resource.options.observer)
+        let length = source.content.contentLength
+        resource.options.observer = { event in
+            switch event {
+            case .started: core.move(to: 0, of: length)
+            // For a body without a length, this count includes the chunk framing.
+            case .bodySent(let count): core.move(to: min(count, length ?? source.readCount), of: length)
+            default: break
+            }
+            other?(event)
+        }
+        return resource
+    }
+}
+
+/// An interceptor that adds `Expect: 100-continue`, and omits it if the server rejects it.
+private struct ContinueExpectation: RequestInterceptor, RetryVoter {
+    func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
+        var request = request
+        if !next.context.retryState.errors.contains(where: isRefusal) { request.headers["Expect"] = "100-continue" }
+        return try await next(request)
+    }
+
+    func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
+        isRefusal(failure.error) && !failure.context.retryState.errors.contains(where: isRefusal) ? .retry : .none
+    }
+
+    private func isRefusal(_ error: any Error) -> Bool {
+        (error as? ServerError)?.errorCode == 417
+    }
+}
+
+/// The body of an upload, which tracks how much of it was read.
+final class UploadSource: Sendable {
+    let contentType: String?
+    private let body: HTTPBody
+    /// The number of bytes of a stream that the latest attempt has read; `nil` before the first.
+    private let count = Mutex<Int?>(nil)
+
+    init(_ body: EndpointBody) {
+        self.body = body.content
+        contentType = body.contentType
+    }
+
+    /// The body, which counts the bytes of a stream.
+    var content: HTTPBody {
+        guard case .stream(let length, let isReplayable, let producer) = body.source else { return body }
+        return HTTPBody(length: length, isReplayable: isReplayable) { [self] deliver in
+            try begin()
+            try await producer { [self] part in
+                count.withLock { $0 = ($0 ?? 0) + part.count }
+                try await deliver(part)
+            }
+        }
+    }
+
+    var readCount: Int { count.withLock { $0 ?? 0 } }
+
+    /// Throws an error if the source can be read only once and was already read.
+    func checkIsReadable() throws(NetworkError) {
+        guard count.withLock({ $0 == nil }) || body.isReplayable else { throw Self.isUsedUp }
+    }
+
+    /// Starts at the first byte, if that's still possible.
+    private func begin() throws(NetworkError) {
+        let isReadable = count.withLock { count in
+            guard count == nil || body.isReplayable else { return false }
+            count = 0
+            return true
+        }
+        guard isReadable else { throw Self.isUsedUp }
+    }
+
+    private static var isUsedUp: NetworkError {
+        NetworkError(
+            .bodyNotReplayable,
+            "the upload's source can be read only once and was already read; start another upload with a new source"
+        )
     }
 }

@@ -1,5 +1,7 @@
 public import Foundation
+internal import Glibc
 internal import OpenSSLCrypto
+internal import Synchronization
 
 /// The certificate, its issuers' certificates and the private key that identify this process to
 /// servers that request a client certificate (mutual TLS).
@@ -80,5 +82,220 @@ public struct ClientIdentity: Sendable {
     ///   ``TrustConfigurationError/Code/unreadableFile``.
     public init(pkcs12File: String, password: Password? = nil) throws {
         try self.init(IdentitySource.pkcs12File(pkcs12File, password: password).load())
+    }
+}
+
+extension ClientIdentity {
+    /// Returns an identity that a closure provides for each new connection.
+    ///
+    /// Use this for identities from a vault, an agent or a sidecar. An existing connection keeps
+    /// its identity; ``TLSConfiguration/maximumConnectionAge`` limits for how long.
+    ///
+    /// - Parameter provider: Returns the identity. It's called during a handshake, on the thread
+    ///   that serves all connections, so it must not block. If it throws, the connection fails with
+    ///   ``TLSFailure/clientIdentityUnavailable``.
+    /// - Returns: An identity that can change.
+    public static func reloading(_ provider: @escaping @Sendable () throws -> ClientIdentity) -> ClientIdentity {
+        ClientIdentity { try provider().load() }
+    }
+
+    /// Returns an identity that's read from PEM files, and read again when they change.
+    ///
+    /// The client checks the files before each connection that needs the identity, so a renewed
+    /// certificate works without a restart. Replace files by renaming new ones. While the files are
+    /// unreadable or don't match, the last valid identity stays in use. Reading happens during a
+    /// handshake, on the thread that serves all connections; decrypting a key blocks that thread
+    /// for a good part of a second.
+    ///
+    /// - Parameters:
+    ///   - certificateChainFile: The path of the certificates, as for
+    ///     ``init(certificateChain:privateKey:password:)``.
+    ///   - privateKeyFile: The path of the key. It may be the same file.
+    ///   - password: Returns the password of an encrypted key, each time the files are read.
+    ///   - onFailure: Receives the error if changed files can't be used. It's called before each
+    ///     connection until they can, and must return at once.
+    /// - Returns: An identity that changes with the files.
+    /// - Throws: The errors of ``init(certificateChainFile:privateKeyFile:password:)``, if the
+    ///   files can't be used now.
+    public static func reloading(
+        certificateChainFile: String,
+        privateKeyFile: String,
+        password: Password? = nil,
+        onFailure: (@Sendable (any Error) -> Void)? = nil
+    ) throws -> ClientIdentity {
+        let source = IdentitySource.pemFiles(
+            certificates: certificateChainFile,
+            privateKey: privateKeyFile,
+            password: password
+        )
+        let identity = try ReloadedIdentity(source, onFailure: onFailure)
+        return ClientIdentity { identity.current() }
+    }
+
+    /// Returns an identity that's read from a PKCS#12 file, and read again when it changes.
+    ///
+    /// - Parameters:
+    ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
+    ///   - password: Returns the password, each time the file is read.
+    ///   - onFailure: Receives the error, as for
+    ///     ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
+    /// - Returns: An identity that changes with the file.
+    /// - Throws: The errors of ``init(pkcs12File:password:)``, if the file can't be used now.
+    public static func reloading(
+        pkcs12File: String,
+        password: Password? = nil,
+        onFailure: (@Sendable (any Error) -> Void)? = nil
+    ) throws -> ClientIdentity {
+        let identity = try ReloadedIdentity(.pkcs12File(pkcs12File, password: password), onFailure: onFailure)
+        return ClientIdentity { identity.current() }
+    }
+}
+
+/// The files of an identity.
+struct IdentitySource: Sendable {
+    let paths: [String]
+    /// Reads the files.
+    let load: @Sendable () throws -> TLSIdentity
+
+    static func pemFiles(certificates: String, privateKey: String, password: ClientIdentity.Password?) -> Self {
+        let paths = certificates == privateKey ? [certificates] : [certificates, privateKey]
+        return Self(paths: paths) {
+            try pem(
+                certificates: TrustFile(certificates).text(),
+                privateKey: TrustFile(privateKey).text(),
+                password: password,
+                from: paths.joined(separator: ", ")
+            )
+        }
+    }
+
+    static func pkcs12File(_ path: String, password: ClientIdentity.Password?) -> Self {
+        Self(paths: [path]) { try pkcs12(TrustFile(path).octets, password: password, from: path) }
+    }
+
+    /// Creates an identity from certificates and a key in PEM, in any of the two texts.
+    static func pem(
+        certificates: String,
+        privateKey: String,
+        password: ClientIdentity.Password?,
+        from place: String? = nil
+    ) throws -> TLSIdentity {
+        let certificates = blocks(of: certificates) { $0 == "CERTIFICATE" }
+        let privateKey = blocks(of: privateKey) { $0.hasSuffix("PRIVATE KEY") }
+        return try withPassword(password, in: place) { password throws(CryptoError) in
+            try TLSIdentity(
+                certificates: Certificate.list(pem: certificates),
+                privateKey: PrivateKey(pem: privateKey, password: password)
+            )
+        }
+    }
+
+    /// Creates an identity from PKCS#12 data.
+    static func pkcs12(
+        _ octets: [UInt8],
+        password: ClientIdentity.Password?,
+        from place: String? = nil
+    ) throws -> TLSIdentity {
+        try withPassword(password, in: place) { password throws(CryptoError) in
+            try TLSIdentity(pkcs12: octets, password: password)
+        }
+    }
+
+    /// Tries without a password first, so that the password is only requested if it's needed.
+    private static func withPassword(
+        _ password: ClientIdentity.Password?,
+        in place: String?,
+        _ body: (SecretBytes?) throws(CryptoError) -> TLSIdentity
+    ) throws -> TLSIdentity {
+        do throws(CryptoError) {
+            return try body(nil)
+        } catch {
+            guard error.code == .passwordRequired, password != nil else {
+                throw TrustConfigurationError(error, in: place)
+            }
+        }
+        let octets = [UInt8](try password?().utf8 ?? "".utf8)
+        do throws(CryptoError) {
+            return try body(octets.withBytes { SecretBytes(copying: $0) })
+        } catch {
+            throw TrustConfigurationError(error, in: place)
+        }
+    }
+
+    /// Returns the blocks of a PEM text whose labels are wanted, with unchanged content.
+    private static func blocks(of text: String, where isWanted: (Substring) -> Bool) -> String {
+        var lines = ""
+        var isInBlock = false
+        for line in text.split(whereSeparator: \.isNewline) {
+            let line = line.drop { $0 == " " || $0 == "\t" }
+            if let label = label(line, after: "-----BEGIN "), isWanted(label) { isInBlock = true }
+            if isInBlock { lines += line + "\n" }
+            if label(line, after: "-----END ") != nil { isInBlock = false }
+        }
+        return lines
+    }
+
+    private static func label(_ line: Substring, after start: String) -> Substring? {
+        guard line.hasPrefix(start), let end = line.dropFirst(start.count).firstRange(of: "-----") else { return nil }
+        return line[line.index(line.startIndex, offsetBy: start.count)..<end.lowerBound]
+    }
+}
+
+/// An identity that's read again when its files change.
+final class ReloadedIdentity: Sendable {
+    /// The state of a file: replacing it changes the inode number, and rewriting it the time.
+    private struct Stamp: Equatable {
+        let device: dev_t
+        let number: ino_t
+        let size: off_t
+        let seconds: Int
+        let nanoseconds: Int
+
+        init?(_ path: String) {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0 else { return nil }
+            device = status.st_dev
+            number = status.st_ino
+            size = status.st_size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
+
+    private struct State {
+        var stamps: [Stamp?]
+        var identity: TLSIdentity
+    }
+
+    private let source: IdentitySource
+    private let onFailure: (@Sendable (any Error) -> Void)?
+    private let state: Mutex<State>
+
+    /// Reads the files for the first time.
+    init(_ source: IdentitySource, onFailure: (@Sendable (any Error) -> Void)?) throws {
+        self.source = source
+        self.onFailure = onFailure
+        // The stamps come first, so that a change during the reading is detected the next time.
+        let stamps = source.paths.map(Stamp.init)
+        state = Mutex(State(stamps: stamps, identity: try source.load()))
+    }
+
+    /// Returns the current identity of the files, or the last valid one.
+    ///
+    /// While certificate and key are being replaced, they don't match. The previous identity is
+    /// returned then, and the next call tries again.
+    func current() -> TLSIdentity {
+        let (identity, failure) = state.withLock { state -> (TLSIdentity, (any Error)?) in
+            let stamps = source.paths.map(Stamp.init)
+            guard stamps != state.stamps else { return (state.identity, nil) }
+            do {
+                state = State(stamps: stamps, identity: try source.load())
+                return (state.identity, nil)
+            } catch {
+                return (state.identity, error)
+            }
+        }
+        if let failure { onFailure?(failure) }
+        return identity
     }
 }

@@ -141,3 +141,155 @@ extension ServerTrustEvaluator {
         public let isEnforced: Bool
     }
 }
+
+extension ServerTrustEvaluator {
+    /// The pinning policies of an evaluator, and its behavior for hosts without a valid policy.
+    public struct Configuration: Sendable {
+        /// The order in which the evaluator compares a chain's certificates with the pins.
+        ///
+        /// The order doesn't affect whether the evaluator accepts a server, only which pin it
+        /// reports as the match.
+        @nonexhaustive
+        public enum CertificateCheckingOrder: Hashable, Sendable {
+            /// Starts with the server's certificate.
+            case leafToRoot
+            /// Starts with the root.
+            case rootToLeaf
+        }
+
+        /// The consequence of a rejection.
+        @nonexhaustive
+        public enum Enforcement: Hashable, Sendable {
+            /// The connection fails.
+            case enforced
+            /// The rejection is reported, but the connection succeeds.
+            ///
+            /// Use this to try out policies. The server's chain and name are still verified.
+            case reportOnly
+        }
+
+        /// The policies.
+        public let pinningPolicies: [PinningPolicy]
+        /// The order in which certificates are compared with pins; the default is
+        /// ``CertificateCheckingOrder/leafToRoot``.
+        public var certificateCheckingOrder: CertificateCheckingOrder
+        /// A Boolean value that indicates whether hosts without a policy are accepted; the default
+        /// is `false`.
+        public var allowNotPinnedDomains: Bool
+        /// A Boolean value that indicates whether hosts with an expired policy are accepted without
+        /// pinning; the default is `false`.
+        public var allowExpiredDomainPolicies: Bool
+        /// The consequence of a rejection; the default is ``Enforcement/enforced``.
+        public var enforcement: Enforcement
+        /// A closure that receives rejections, enforced or not, and policies without a backup pin.
+        ///
+        /// It's called during a handshake, on the thread that serves all connections, and must
+        /// return at once.
+        public var report: (@Sendable (Report) -> Void)?
+        package var currentDate: @Sendable () -> Date = { Date() }
+
+        /// Creates a configuration.
+        ///
+        /// - Parameters:
+        ///   - pinningPolicies: The policies, at most one for each domain.
+        ///   - certificateCheckingOrder: The order in which certificates are compared with pins.
+        ///     The default is `leafToRoot`.
+        ///   - allowNotPinnedDomains: Whether to accept hosts without a policy. The default is
+        ///     `false`.
+        ///   - allowExpiredDomainPolicies: Whether to accept hosts with an expired policy without
+        ///     pinning. The default is `false`.
+        ///   - enforcement: The consequence of a rejection. The default is `enforced`.
+        ///   - report: Receives rejections, and policies without a backup pin.
+        /// - Throws: ``TrustConfigurationError/Code/emptyPolicies``.
+        public init(
+            pinningPolicies: some Sequence<PinningPolicy>,
+            certificateCheckingOrder: CertificateCheckingOrder = .leafToRoot,
+            allowNotPinnedDomains: Bool = false,
+            allowExpiredDomainPolicies: Bool = false,
+            enforcement: Enforcement = .enforced,
+            report: (@Sendable (Report) -> Void)? = nil
+        ) throws(TrustConfigurationError) {
+            self.pinningPolicies = Array(pinningPolicies)
+            guard !self.pinningPolicies.isEmpty else {
+                throw TrustConfigurationError(.emptyPolicies, "a server trust evaluator needs a pinning policy")
+            }
+            self.certificateCheckingOrder = certificateCheckingOrder
+            self.allowNotPinnedDomains = allowNotPinnedDomains
+            self.allowExpiredDomainPolicies = allowExpiredDomainPolicies
+            self.enforcement = enforcement
+            self.report = report
+        }
+    }
+}
+
+/// The certificates that identify a server.
+package enum ServerCertificates {
+    /// One certificate of a chain.
+    package struct Item: Sendable {
+        /// The pin of the certificate's key.
+        package let pin: PublicKeyPin
+        /// The subject's name, for display.
+        package let subject: String
+        /// The first second of the validity period, in seconds since 1970 (UTC).
+        package let notBefore: Int64
+        /// The last second of the validity period, in seconds since 1970 (UTC).
+        package let notAfter: Int64
+
+        init(_ certificate: Certificate, pin: PublicKeyPin) {
+            self.pin = pin
+            subject = certificate.subject
+            notBefore = certificate.notBefore
+            notAfter = certificate.notAfter
+        }
+    }
+
+    /// Returns the verified chain of a server, starting with its own certificate, without sending a
+    /// request; an address other than an `https` URL is an `invalidRequest`.
+    package static func chain(
+        of address: String,
+        tls: TLSConfiguration = TLSConfiguration(),
+        timeout: Duration = .seconds(15)
+    ) async throws -> [Item] {
+        guard let url = URL(string: address), let origin = HTTPOrigin(url), origin.scheme == "https" else {
+            throw NetworkError(.invalidRequest, "the URL must be https:// with a host, such as https://example.org")
+        }
+        let host = HostName(TLSHandshake.normalized(origin.plainHost))
+        var tls = tls
+        tls.inspection = { peer in
+            // Skips a proxy in between.
+            guard HostName(peer.host) == host else { return }
+            throw Seen(chain: peer.chain)
+        }
+        let transport = try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
+        var failure: any Error
+        do {
+            let limits = HTTPTransportLimits(deadline: .now + timeout)
+            _ = try await transport.send(HTTPRequest(method: .head, url: url), limits: limits)
+            failure = NetworkError(.unknown, "\(origin) responded without presenting its certificates")
+        } catch {
+            failure = error
+        }
+        await transport.close()
+        guard let seen = (failure as? NetworkError)?.cause as? Seen else { throw failure }
+        return try seen.chain.map { link in
+            try Item(Certificate(der: link.der), pin: PublicKeyPin(octets: link.publicKeyHash))
+        }
+    }
+
+    /// Returns the certificates in a file's contents: one in DER, or any number in PEM.
+    package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
+        try TrustFile.certificates(in: octets, from: nil).map { certificate throws(TrustConfigurationError) in
+            Item(certificate, pin: try PublicKeyPin(certificate))
+        }
+    }
+
+    /// Returns trust roots that consist of exactly the certificates in a file's contents.
+    package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
+        TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))
+    }
+
+    /// The error that ends the handshake once the certificates are known.
+    private struct Seen: Error {
+        let chain: [TLSPeer.ChainLink]
+    }
+}

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import FoundationNetworking
+import Synchronization
 
 /// The owner of the requests, which drives URLSession from a private queue.
 ///
@@ -191,5 +192,109 @@ extension URLSessionEngine: URLSessionDataDelegate {
             line.release(exchange.submission.origin)
             admit()
         }
+    }
+}
+
+/// A request in URLSession's terms, shared by the caller's task and the engine.
+final class URLSessionSubmission: Sendable {
+    let identifier: UInt64
+    let request: URLRequest
+    let origin: HTTPOrigin
+    let limits: HTTPTransportLimits
+    let observer: (@Sendable (HTTPTransportEvent) -> Void)?
+    let submitted: ContinuousClock.Instant
+    private let cancellation = Atomic<Bool>(false)
+
+    /// Validates the request and reads its body into memory.
+    init(
+        identifier: UInt64,
+        request: HTTPRequest,
+        limits: HTTPTransportLimits,
+        maximumRequestBodySize: Int
+    ) async throws {
+        submitted = .now
+        let origin = try request.validate()
+        try NetworkError.require(
+            request.method != .get || request.body.contentLength == 0,
+            "URLSession can't send a GET request with a body; use CurlTransport"
+        )
+        self.identifier = identifier
+        self.origin = origin
+        self.limits = limits
+        observer = request.observer
+        // The session's timer has a resolution of one second and includes the time in the queue, so
+        // the engine keeps the time instead.
+        var result = URLRequest(url: request.url, timeoutInterval: 86_400)
+        result.httpMethod = request.method.rawValue
+        for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
+            result.addValue(field.value, forHTTPHeaderField: field.name)
+        }
+        let octets = try await URLSessionUpload.octets(
+            of: request.body,
+            to: origin,
+            upTo: maximumRequestBodySize,
+            limits: limits
+        )
+        if let octets, !octets.isEmpty { result.httpBody = octets }
+        self.request = result
+    }
+
+    /// A Boolean value that indicates whether the task was cancelled, possibly before the engine
+    /// received the request.
+    var isCancelled: Bool { cancellation.load(ordering: .acquiring) }
+
+    func cancel() {
+        cancellation.store(true, ordering: .releasing)
+    }
+}
+
+/// A request's body, read into memory.
+///
+/// FoundationNetworking crashes if a file upload is cancelled or answered early while it reads
+/// (`EasyHandle.swift`, `setState`). Its body streams block all sessions while they wait. Only data
+/// in memory is safe.
+enum URLSessionUpload {
+    /// Returns the bytes to send, or `nil` if there's no body.
+    ///
+    /// Stops at once when the task is cancelled or the deadline passes, even if the body's producer
+    /// doesn't.
+    static func octets(
+        of body: HTTPBody,
+        to origin: HTTPOrigin,
+        upTo maximumSize: Int,
+        limits: HTTPTransportLimits
+    ) async throws -> Data? {
+        switch body.source {
+        case .none: return nil
+        case .data(let data): return data
+        case .file, .stream: break
+        }
+        let tooLarge = NetworkError(
+            .invalidRequest,
+            "URLSessionTransport holds request bodies in memory, and this one exceeds \(maximumSize) bytes; "
+                + "raise maximumRequestBodySize or use CurlTransport"
+        )
+        // The first outcome ends the stream, and so does the cancellation of this task.
+        let (outcomes, outcome) = AsyncThrowingStream<Data, any Error>.makeStream()
+        let working = Task {
+            do {
+                outcome.yield(try await body.collect(upTo: maximumSize, otherwise: tooLarge))
+                outcome.finish()
+            } catch {
+                outcome.finish(throwing: error)
+            }
+        }
+        let timer = limits.deadline.map { deadline in
+            Task {
+                do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return }
+                outcome.finish(throwing: NetworkError.timedOut(.deadline, of: limits, .preparing, origin))
+            }
+        }
+        defer {
+            working.cancel()
+            timer?.cancel()
+        }
+        for try await octets in outcomes { return octets }
+        throw CancellationError()
     }
 }

@@ -1,0 +1,276 @@
+public import Foundation
+import Glibc
+
+/// The destination of a download.
+@nonexhaustive
+public enum DownloadTarget: Sendable, Hashable {
+    /// The file itself.
+    case file(URL)
+    /// A file in an existing folder, named as the server suggests; see
+    /// ``HTTPResponse/suggestedFileName``.
+    case folder(URL)
+
+    /// The path of the target, if it's known before the response.
+    var path: String? {
+        if case .file(let url) = self { Self.path(url) } else { nil }
+    }
+
+    /// The target's name, for messages.
+    var name: String {
+        switch self {
+        case .file(let url), .folder(let url): url.lastPathComponent
+        }
+    }
+
+    /// Returns the path of the hidden file in the target's folder that receives the bytes first.
+    ///
+    /// It's the same in every process for the same target and URL, so each can resume another's
+    /// download.
+    func partPath(resource: String) -> String {
+        let mark = resource.prefix(16)
+        switch self {
+        case .file(let url):
+            let path = Self.path(url) as NSString
+            let name = FileName.shortened(path.lastPathComponent, to: 200)
+            return (path.deletingLastPathComponent as NSString).appendingPathComponent(".\(name).\(mark).part")
+        case .folder(let url):
+            return (Self.path(url) as NSString).appendingPathComponent(".download.\(mark).part")
+        }
+    }
+
+    /// Returns the path of the target for a response.
+    func path(for response: HTTPResponse) -> String {
+        switch self {
+        case .file(let url): Self.path(url)
+        case .folder(let url):
+            (Self.path(url) as NSString).appendingPathComponent(response.suggestedFileName)
+        }
+    }
+
+    /// Throws an error unless the target is a file URL.
+    func check() throws(NetworkError) {
+        switch self {
+        case .file(let url), .folder(let url):
+            guard url.isFileURL, !Self.path(url).contains("\0") else {
+                throw NetworkError(.invalidRequest, "the target of a download must be a file URL; nothing was sent")
+            }
+        }
+    }
+
+    private static func path(_ url: URL) -> String {
+        url.absoluteURL.path(percentEncoded: false)
+    }
+}
+
+/// The options of a download.
+public struct DownloadOptions: Sendable {
+    /// The handling of an existing file with the target's name; the default is
+    /// ``ExistingFilePolicy/fail``.
+    public var existing: ExistingFilePolicy
+    /// The expected digest, checked before the file gets its name; the default is
+    /// ``DownloadDigest/offered``.
+    public var digest: DownloadDigest
+    /// The permissions of the file; the default is `0o600`, which gives access to its owner only.
+    public var permissions: Int
+    /// The data to resume an earlier download from, if its URL has changed, for example because it
+    /// was signed again.
+    ///
+    /// Downloads of the same URL to the same target resume without it.
+    public var resumeData: Download.ResumeData?
+    /// The options that override the client's.
+    ///
+    /// Unlike the client's other requests, a transfer has no overall timeout and no maximum body
+    /// size, and its idle timeout is 60 seconds, unless these options specify them. The timeout
+    /// covers all requests of the download. It starts when the download begins to run or is
+    /// resumed, so waiting in the client's queue doesn't count.
+    public var request: RequestOptions
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - existing: The handling of an existing file with the target's name. The default is
+    ///     `fail`.
+    ///   - digest: The expected digest. The default is `offered`.
+    ///   - permissions: The permissions of the file. The default is `0o600`.
+    ///   - resumeData: The data to resume an earlier download from.
+    ///   - request: The options that override the client's.
+    public init(
+        existing: ExistingFilePolicy = .fail,
+        digest: DownloadDigest = .offered,
+        permissions: Int = 0o600,
+        resumeData: Download.ResumeData? = nil,
+        request: RequestOptions = RequestOptions()
+    ) {
+        self.existing = existing
+        self.digest = digest
+        self.permissions = permissions
+        self.resumeData = resumeData
+        self.request = request
+    }
+}
+
+/// The handling of an existing file with the name of a download's target.
+@nonexhaustive
+public enum ExistingFilePolicy: Sendable {
+    /// A policy to fail with ``NetworkError/Code/fileExists``, before sending anything if the file
+    /// exists by then, otherwise at the end of the download.
+    case fail
+    /// A policy to replace the file in a single step at the end of the download.
+    ///
+    /// It replaces a symbolic link itself, not the link's target. It never replaces anything else,
+    /// such as a folder or a device.
+    case replace
+    /// A policy to use another name: `report (1).pdf`, `report (2).pdf` and so on.
+    case unique
+
+    /// Fails early if the download would fail at its end.
+    func check(_ target: String) throws(NetworkError) {
+        switch self {
+        case .replace: try Self.checkIsReplaceable(target)
+        case .unique: return
+        case .fail:
+            var status = stat()
+            if unsafe lstat(target, &status) == 0 { throw Self.exists(target) }
+        }
+    }
+
+    private static func checkIsReplaceable(_ target: String) throws(NetworkError) {
+        var status = stat()
+        guard unsafe lstat(target, &status) == 0 else { return }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG, S_IFLNK: return
+        case S_IFDIR: throw isFolder(target)
+        default: throw NetworkError(.fileExists, "“\(name(target))” isn't a regular file and can't be replaced")
+        }
+    }
+
+    func rename(_ path: String, to target: String) throws(NetworkError) -> String {
+        switch self {
+        case .replace:
+            try Self.checkIsReplaceable(target)
+            guard unsafe Glibc.rename(path, target) == 0 else {
+                if errno == EISDIR { throw Self.isFolder(target) }
+                throw .file(Self.name(target), cannotBe: "made", number: errno)
+            }
+            return target
+        case .fail:
+            guard try Self.renameKeeping(path, to: target) else { throw Self.exists(target) }
+            return target
+        case .unique:
+            if try Self.renameKeeping(path, to: target) { return target }
+            for number in 1..<10_000 {
+                let other = Self.numbered(target, number)
+                if try Self.renameKeeping(path, to: other) { return other }
+            }
+            throw Self.exists(target)
+        }
+    }
+
+    /// Renames a file without replacing another; returns `false` if the name is in use.
+    ///
+    /// A hard link never replaces a file. If the file system doesn't support hard links, this
+    /// creates an empty file with the name and then replaces it.
+    private static func renameKeeping(_ path: String, to target: String) throws(NetworkError) -> Bool {
+        if unsafe link(path, target) == 0 {
+            _ = unsafe unlink(path)
+            return true
+        }
+        var number = errno
+        if [EPERM, EOPNOTSUPP, ENOSYS].contains(number) {
+            let descriptor = unsafe open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            number = errno
+            if descriptor >= 0 {
+                close(descriptor)
+                if unsafe Glibc.rename(path, target) == 0 { return true }
+                number = errno
+                _ = unsafe unlink(target)
+            }
+        }
+        if number == EEXIST { return false }
+        throw .file(name(target), cannotBe: "made", number: number)
+    }
+
+    /// Returns a name such as `folder/report (1).pdf`.
+    private static func numbered(_ target: String, _ number: Int) -> String {
+        let folder = (target as NSString).deletingLastPathComponent
+        let last = name(target)
+        let (stem, ending) = FileName.split(last)
+        let mark = " (\(number))"
+        let room = FileName.maximumLength - ending.utf8.count - mark.utf8.count
+        return (folder as NSString).appendingPathComponent(FileName.shortened(stem, to: room) + mark + ending)
+    }
+
+    private static func name(_ path: String) -> String { (path as NSString).lastPathComponent }
+
+    private static func exists(_ target: String) -> NetworkError {
+        NetworkError(
+            .fileExists,
+            "“\(name(target))” already exists; remove it, or use the policy replace or unique"
+        )
+    }
+
+    private static func isFolder(_ target: String) -> NetworkError {
+        NetworkError(.fileExists, "“\(name(target))” is a folder; choose a file in it")
+    }
+}
+
+/// The expected digest of a download.
+@nonexhaustive
+public enum DownloadDigest: Sendable, Hashable {
+    /// The digests that the server offers, if any: `Repr-Digest` for the whole file, and
+    /// `Content-Digest` for each response ([RFC 9530](https://www.rfc-editor.org/rfc/rfc9530)).
+    ///
+    /// Each SHA-256 or SHA-512 digest has to match. Other algorithms are ignored.
+    case offered
+    /// The digests that the server offers, of which one for the whole file is required.
+    ///
+    /// The download asks for it with `Want-Repr-Digest`.
+    case required
+    /// No digest, which disables the check.
+    case unchecked
+
+    /// A digest of the file that's known in advance.
+    case known(HTTPDigest)
+
+    /// Returns a digest that's known in advance.
+    ///
+    /// - Parameter digest: The 32 bytes of the SHA-256 hash. With any other length, every download
+    ///   fails.
+    /// - Returns: The digest.
+    public static func sha256(_ digest: Data) -> Self {
+        known(HTTPDigest([.sha256: digest]))
+    }
+
+    /// Returns a digest that's known in advance, in the format of the `sha256sum` command.
+    ///
+    /// - Parameter hexadecimal: The 64 hexadecimal digits of the SHA-256 hash, in either case.
+    /// - Returns: The digest.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` for any other text.
+    public static func sha256(hexadecimal: String) throws(NetworkError) -> Self {
+        let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard digits.count == 64, hexadecimal.utf8.count == 64 else {
+            throw NetworkError(.invalidRequest, "a SHA-256 hash must have 64 hexadecimal digits")
+        }
+        return sha256(Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }))
+    }
+
+    /// A Boolean value that indicates whether the server's digests are verified.
+    var usesOffers: Bool { self == .offered || self == .required }
+}
+
+extension HTTPResponse {
+    /// The digests of the whole file in the header fields, or else in the trailer fields, of which
+    /// that of the representation is the first.
+    ///
+    /// The content of a 200 is the whole file, so its `Content-Digest` counts, too. If the content
+    /// was decoded, the digests are about other bytes than the file's.
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidField` if a digest is malformed.
+    var offeredDigests: [HTTPDigest] {
+        get throws(NetworkError) {
+            let fields: [HTTPDigest.Field] = status == 200 ? [.representation, .content] : [.representation]
+            let digests = try fields.digests(in: headers)
+            return try digests.isEmpty ? fields.digests(in: trailers) : digests
+        }
+    }
+}
