@@ -89,7 +89,6 @@ public final class CacheInterceptor: RequestInterceptor, RetryVoter {
         return isFirst && Self.isMismatch(failure.error) ? .retry : .none
     }
 
-    /// Sends a request, and returns the server's response or the stored one in its place.
     private func answer(_ plan: CachePlan, _ next: Next) async throws -> HTTPResponse {
         let isRenewal = next.operation.isRenewal
         let count = next.operation.latestSent.count
@@ -135,8 +134,7 @@ public final class CacheInterceptor: RequestInterceptor, RetryVoter {
             .contains(code)
     }
 
-    /// Updates the stored response with a 304
-    /// ([RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)
     private func validated(
         _ stored: CachedResponse,
         by notModified: HTTPResponse,
@@ -172,8 +170,7 @@ public final class CacheInterceptor: RequestInterceptor, RetryVoter {
         await cache.removeResponses(forURL: plan.key.url)
     }
 
-    /// Removes the responses that a request with an unsafe method may have changed
-    /// ([RFC 9111 §4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)).
+    /// [RFC 9111 §4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)
     private func removeResponses(changedBy request: HTTPRequest, _ response: HTTPResponse) async {
         guard (200...399).contains(response.status) || !response.redirects.isEmpty,
             let origin = HTTPOrigin(request.url)
@@ -190,24 +187,16 @@ public final class CacheInterceptor: RequestInterceptor, RetryVoter {
 /// The decision about one attempt: a stored response, its validation, or a plain request.
 struct CachePlan {
     let key: CacheKey
-    /// The number of removals when the attempt began.
     let removalCount: UInt64
-    /// The time at which the request was sent.
     var requestTime = Date.distantPast
     /// The most recent stored response that matches the request.
     private(set) var stored: CachedResponse?
-    /// The response, if the request isn't sent.
     private(set) var answer: HTTPResponse?
-    /// A Boolean value that indicates whether the cache adds conditions to the request.
     private(set) var isValidation = false
-    /// A Boolean value that indicates whether to renew the stored response in the background.
     private(set) var needsRenewal = false
-
-    /// The request without conditions of the cache.
     let request: HTTPRequest
     private let rules: CacheRequestRules
 
-    /// Creates a plan, or returns `nil` if the request isn't for the cache.
     init?(_ request: HTTPRequest, _ operation: ClientOperation, removals: CacheRemovals) {
         guard [.get, .head, .query].contains(request.method), !operation.context.isStreamed,
             request.body.contentLength == 0 || request.method == .query && request.heldBody != nil,
@@ -225,7 +214,6 @@ struct CachePlan {
         removalCount = removals.count(for: key.url)
     }
 
-    /// A Boolean value that indicates whether the method is `HEAD`, which only uses responses.
     var isHead: Bool { request.method == .head }
 
     /// The name of the stored response for background operations.
@@ -239,7 +227,6 @@ struct CachePlan {
 
     // MARK: Before the request
 
-    /// Chooses a stored response, and decides how to use it.
     mutating func choose(from all: [CachedResponse], at now: Date, isRenewal: Bool) {
         stored = match(in: all)
         if let stored {
@@ -259,8 +246,7 @@ struct CachePlan {
         }
     }
 
-    /// Returns the most recent response whose variant matches
-    /// ([RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
+    /// [RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)
     private func match(in all: [CachedResponse]) -> CachedResponse? {
         var variants: [[String]: String] = [:]
         let matching = all.filter { stored in
@@ -271,8 +257,7 @@ struct CachePlan {
         return matching.max { $0.responseTime < $1.responseTime }
     }
 
-    /// The request with the validators of the stored response, if the server must confirm it
-    /// ([RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)).
+    /// [RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)
     var conditionalRequest: HTTPRequest {
         guard isValidation, let headers = stored?.response.headers else { return request }
         var request = request
@@ -284,8 +269,7 @@ struct CachePlan {
         return request
     }
 
-    /// Returns a 304 if the stored response meets the request's own conditions
-    /// ([RFC 9111 §4.3.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.2)).
+    /// [RFC 9111 §4.3.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.2)
     private func conditionalResponse(from stored: CachedResponse, _ use: CacheUse, at now: Date) -> HTTPResponse? {
         let headers = stored.response.headers
         if let tags = request.headers.combined("If-None-Match") {
@@ -307,7 +291,6 @@ struct CachePlan {
 
     // MARK: After the request
 
-    /// Returns the stored response in place of the server's failure, if its window allows it.
     func answerOnError(at now: Date) -> HTTPResponse? {
         guard let stored, answer == nil, !hasConditions, rules.allowsOnError(CacheFreshness(stored, at: now)) else {
             return nil
@@ -315,7 +298,6 @@ struct CachePlan {
         return response(from: stored, .staleOnError, at: now)
     }
 
-    /// Returns a stored response for the caller, with its age.
     func response(from stored: CachedResponse, _ use: CacheUse, at now: Date) -> HTTPResponse {
         var response = stored.response
         response.url = request.url
@@ -328,10 +310,8 @@ struct CachePlan {
         return response
     }
 
-    /// Returns what to store of a response; `nil` if it isn't stored.
-    ///
-    /// If a later interceptor changed a field of the request as it was sent that separates users or
-    /// variants, the next request couldn't be told apart, so nothing is stored.
+    /// Returns `nil` also if a later interceptor changed a field that separates users or variants:
+    /// the next request couldn't be told apart.
     func entry(
         for response: HTTPResponse,
         to sent: HTTPRequest?,
@@ -364,10 +344,8 @@ final class CacheRemovals: Sendable {
 
     private let counts = Mutex([UInt64](repeating: 0, count: size))
 
-    /// Returns the number of removals for a URL, and perhaps for others.
     func count(for url: String) -> UInt64 { counts.withLock { $0[Self.index(of: url)] } }
 
-    /// Counts a removal for a URL.
     func add(_ url: String) { counts.withLock { $0[Self.index(of: url)] &+= 1 } }
 
     private static func index(of url: String) -> Int { Int(UInt(bitPattern: url.hashValue) % UInt(size)) }

@@ -5,16 +5,12 @@ internal import OpenSSLCrypto
 /// The rules for storing and updating responses
 /// ([RFC 9111 §3](https://www.rfc-editor.org/rfc/rfc9111#section-3)).
 enum CacheRules {
-    /// Returns whether a status is cacheable without explicit freshness
-    /// ([RFC 9110 §15.1](https://www.rfc-editor.org/rfc/rfc9110#section-15.1)).
-    ///
-    /// Partial responses and redirects are missing, because they're never stored.
+    /// [RFC 9110 §15.1](https://www.rfc-editor.org/rfc/rfc9110#section-15.1), without partial
+    /// responses and redirects, which are never stored.
     static func isHeuristicallyCacheable(_ status: Int) -> Bool {
         [200, 203, 204, 404, 405, 410, 414, 501].contains(status)
     }
 
-    /// Returns whether a complete response to `GET` or `QUERY` may be stored.
-    ///
     /// The response to a request with credentials is stored only if its `Cache-Control` allows
     /// that, as in a shared cache ([RFC 9111
     /// §3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)), or with `private`.
@@ -35,8 +31,7 @@ enum CacheRules {
         return isCacheable && isWellFormed(response)
     }
 
-    /// Applies `no-store` and `must-understand`
-    /// ([RFC 9111 §5.2.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2.3)).
+    /// [RFC 9111 §5.2.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2.3)
     private static func allowsStorage(_ directives: CacheDirectives, _ status: Int) -> Bool {
         guard directives.contains("must-understand") else { return !directives.contains("no-store") }
         return isHeuristicallyCacheable(status)
@@ -48,10 +43,7 @@ enum CacheRules {
             || ["public", "must-revalidate", "s-maxage"].contains(where: directives.contains)
     }
 
-    /// Returns whether a response is what a server can have sent.
-    ///
-    /// The package's transports reject malformed responses, but other transports and interceptors
-    /// may not.
+    /// Only the package's own transports are known to reject malformed responses.
     private static func isWellFormed(_ response: HTTPResponse) -> Bool {
         let areFieldsValid = [response.headers, response.trailers].allSatisfy { fields in
             fields.allSatisfy { HTTPSyntax.isToken($0.name) && HTTPSyntax.isFieldValue($0.value) }
@@ -63,7 +55,6 @@ enum CacheRules {
         return lengths == [ByteComparedString(String(response.body.count))]
     }
 
-    /// Returns whether a response is of any use once it's stored.
     static func isUseful(_ stored: CachedResponse) -> Bool {
         let freshness = CacheFreshness(stored, at: stored.responseTime)
         return freshness.lifetime > 0 || freshness.staleWhileRevalidate > 0 || freshness.staleIfError > 0
@@ -72,11 +63,9 @@ enum CacheRules {
 }
 
 extension HTTPResponse {
-    /// A Boolean value that indicates whether the response can be validated.
     var hasValidator: Bool { headers["ETag"] != nil || headers["Last-Modified"] != nil }
 
-    /// The response without the fields of its connection
-    /// ([RFC 9111 §3.1](https://www.rfc-editor.org/rfc/rfc9111#section-3.1)).
+    /// [RFC 9111 §3.1](https://www.rfc-editor.org/rfc/rfc9111#section-3.1)
     var withoutConnectionFields: Self {
         var response = self
         let nominated = headers.values(for: "Connection").flatMap { $0.asciiOnly.split(separator: ",") }
@@ -96,17 +85,14 @@ extension HTTPResponse {
         "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Content-Digest", "Transfer-Encoding",
     ]
 
-    /// Adopts the fields of a 304
-    /// ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)), except those that
-    /// describe the body.
+    /// [RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)
     mutating func update(with notModified: HTTPResponse) {
         let fields = notModified.withoutConnectionFields.headers.without(Self.bodyFields)
         // The age starts again, even if the 304 has no such fields.
         headers = HTTPHeaders(headers.without(["Age", "Date"] + fields.map(\.name)) + Array(fields))
     }
 
-    /// Returns whether a 304 is about this response
-    /// ([RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)
     func isConfirmed(by notModified: HTTPResponse) -> Bool {
         if let tag = notModified.headers["ETag"] {
             return headers["ETag"].map { EntityTag.isConfirmed($0, by: tag) } ?? false
@@ -119,20 +105,15 @@ extension HTTPResponse {
 /// The conditions that a request sets for stored responses
 /// ([RFC 9111 §5.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1)).
 struct CacheRequestRules {
-    /// A Boolean value that indicates whether the cache ignores the request.
     private(set) var ignoresCache = false
-    /// A Boolean value that indicates whether the server must confirm a stored response.
     private(set) var requiresValidation = false
-    /// A Boolean value that indicates whether the server must send the whole response again.
     private(set) var requiresReload = false
-    /// A Boolean value that indicates whether nothing is sent.
     private(set) var isOnlyIfCached = false
     private var maxAge: TimeInterval?
     private var minFresh: TimeInterval?
     private var maxStale: TimeInterval?
     private var staleIfError: TimeInterval = 0
 
-    /// Reads the `Cache-Control` and `Pragma` fields and the cache policy of a `URLRequest`.
     init(_ request: HTTPRequest) {
         let fields = request.headers.values(for: "Cache-Control")
         let directives = CacheDirectives(fields)
@@ -175,14 +156,12 @@ struct CacheRequestRules {
         return maxAge == nil && canRenew(freshness) ? .stale : nil
     }
 
-    /// Returns whether a stale response is used while it's revalidated
-    /// ([RFC 5861 §3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
+    /// [RFC 5861 §3](https://www.rfc-editor.org/rfc/rfc5861#section-3)
     func canRenew(_ freshness: CacheFreshness) -> Bool {
         freshness.staleWhileRevalidate > 0 && freshness.staleness <= freshness.staleWhileRevalidate
     }
 
-    /// Returns whether a stale response replaces the server's failure
-    /// ([RFC 5861 §4](https://www.rfc-editor.org/rfc/rfc5861#section-4)).
+    /// [RFC 5861 §4](https://www.rfc-editor.org/rfc/rfc5861#section-4)
     func allowsOnError(_ freshness: CacheFreshness) -> Bool {
         let window = max(staleIfError, freshness.staleIfError)
         return !requiresValidation && !freshness.forbidsStale && window > 0 && freshness.staleness <= window
@@ -192,22 +171,15 @@ struct CacheRequestRules {
 /// The age and the freshness of a stored response at one moment
 /// ([RFC 9111 §4.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.2)).
 struct CacheFreshness {
-    /// The age in seconds.
     let age: TimeInterval
-    /// The freshness lifetime in seconds; zero if the response is never fresh.
+    /// Zero if the response is never fresh.
     let lifetime: TimeInterval
-    /// A Boolean value that indicates whether the response can't be used without validation.
     let requiresValidation: Bool
-    /// A Boolean value that indicates whether the response can't be used once it's stale.
     let forbidsStale: Bool
-    /// The number of seconds for which the stale response is used while it's revalidated.
     let staleWhileRevalidate: TimeInterval
-    /// The number of seconds for which the stale response is used if the server fails.
     let staleIfError: TimeInterval
 
-    /// The fraction of the time since the last modification that counts as fresh.
     private static let heuristicFraction = 0.1
-    /// The longest heuristic lifetime.
     private static let maximumHeuristicLifetime: TimeInterval = 86_400
 
     init(_ stored: CachedResponse, at now: Date) {
@@ -223,19 +195,15 @@ struct CacheFreshness {
         staleIfError = directives.seconds("stale-if-error").interval ?? 0
     }
 
-    /// The number of seconds since the response became stale; zero while it's fresh.
     var staleness: TimeInterval { isFresh ? 0 : max(age - lifetime, .leastNonzeroMagnitude) }
 
-    /// A Boolean value that indicates whether the response is fresh.
     var isFresh: Bool { lifetime > age }
 
-    /// The value of the `Age` field.
     var ageField: String { String(min(Int(clamping: age), CacheDirectives.maximumSeconds)) }
 
     // MARK: Age
 
-    /// Returns the current age
-    /// ([RFC 9111 §4.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.3)).
+    /// [RFC 9111 §4.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.3)
     private static func age(_ stored: CachedResponse, date: Date, at now: Date) -> TimeInterval {
         let resident = now.timeIntervalSince(stored.responseTime)
         // The clock was set back, so the age is unknown.
@@ -257,8 +225,7 @@ struct CacheFreshness {
 
     // MARK: Lifetime
 
-    /// Returns the freshness lifetime of a private cache
-    /// ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
+    /// [RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)
     private static func lifetime(
         _ response: HTTPResponse,
         _ directives: CacheDirectives,
@@ -306,12 +273,10 @@ struct CacheFreshness {
 /// Of two readings, the stricter one applies: contradictory or invalid numbers don't make a
 /// response fresh, and a field that isn't a list of directives forbids storing.
 struct CacheDirectives {
-    /// A number of seconds in a directive.
     enum Seconds: Equatable {
         case absent, invalid
         case value(Int)
 
-        /// The number, or `nil` without a valid one.
         var interval: Double? { if case .value(let seconds) = self { Double(seconds) } else { nil } }
     }
 
@@ -324,10 +289,8 @@ struct CacheDirectives {
 
     /// The arguments of each directive, `nil` for a directive without one, by lowercase name.
     private var arguments: [String: [String?]] = [:]
-    /// A Boolean value that indicates whether a field isn't a list of directives, or is too long.
     private(set) var isMalformed = false
 
-    /// Creates the directives of all fields of a message.
     init(_ fields: [String]) {
         isMalformed = !read(fields)
     }
@@ -343,10 +306,8 @@ struct CacheDirectives {
         return true
     }
 
-    /// Returns whether a directive is present, with or without an argument.
     func contains(_ name: String) -> Bool { arguments[name] != nil }
 
-    /// Returns whether a directive is present at least once without an argument.
     func containsUnqualified(_ name: String) -> Bool { arguments[name]?.contains(nil) ?? false }
 
     /// Returns the number of seconds of a directive; `invalid` if several contradict each other.
@@ -357,9 +318,7 @@ struct CacheDirectives {
         return .value(number)
     }
 
-    /// Parses a number of seconds, limited to ``maximumSeconds``.
-    ///
-    /// A sender must not quote the number, but a recipient accepts it.
+    /// Accepts a quoted number, which a sender must not send.
     static func seconds(_ text: String) -> Int? {
         var digits = text.utf8[...]
         if digits.count >= 2, digits.first == UInt8(ascii: "\""), digits.last == UInt8(ascii: "\"") {
@@ -391,7 +350,6 @@ struct CacheDirectives {
         return members.filter { !$0.isEmpty }
     }
 
-    /// Adds a member; returns `false` if it isn't a directive.
     private mutating func add(_ member: Substring) -> Bool {
         let parts = member.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
         let name = Substring(parts[0])
@@ -407,18 +365,15 @@ struct CacheDirectives {
 /// Comparisons of entity tags
 /// ([RFC 9110 §8.8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.2)).
 enum EntityTag {
-    /// Returns whether two tags are equal, whether they're strong or weak.
     static func areWeaklyEqual(_ left: some StringProtocol, _ right: some StringProtocol) -> Bool {
         left.utf8.dropFirst(isWeak(left) ? 2 : 0).elementsEqual(right.utf8.dropFirst(isWeak(right) ? 2 : 0))
     }
 
-    /// Returns whether a 304 with one tag confirms a stored response with the other
-    /// ([RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
+    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)
     static func isConfirmed(_ stored: String, by received: String) -> Bool {
         isWeak(received) ? areWeaklyEqual(stored, received) : stored.utf8.elementsEqual(received.utf8)
     }
 
-    /// Returns whether an `If-None-Match` field lists a tag.
     static func isListed(_ tag: String, in field: String) -> Bool {
         if field == "*" { return true }
         guard field.utf8.count <= 8_192, let members = CacheDirectives.members(of: field) else { return false }

@@ -40,13 +40,6 @@ public struct CachedResponse: Sendable {
     public var variant: String
 
     /// Creates a response.
-    ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - requestTime: The time at which the request was sent.
-    ///   - responseTime: The time at which the response arrived.
-    ///   - varyingFields: The sorted lowercase names in the response's `Vary`.
-    ///   - variant: A digest of the request's values of these fields.
     public init(
         response: HTTPResponse,
         requestTime: Date,
@@ -88,22 +81,18 @@ extension HTTPResponse {
 /// for a lookup or an eviction doesn't depend on what servers send.
 public final class MemoryResponseCache: HTTPResponseCache {
     private static let maximumVariants = 16
-    /// The estimated size of a response's bookkeeping.
     private static let overhead = 1_024
 
     /// The variants of a key, in a list ordered by their last use.
     private struct Node {
         var variants: [CachedResponse]
         var size: Int
-        /// The key that was used next after this one.
         var newer: CacheKey?
-        /// The key that was used last before this one.
         var older: CacheKey?
     }
 
     private struct State {
         var nodes: [CacheKey: Node] = [:]
-        /// The stored keys, by URL.
         var keys: [String: Set<CacheKey>] = [:]
         var newest: CacheKey?
         var oldest: CacheKey?
@@ -164,7 +153,6 @@ public final class MemoryResponseCache: HTTPResponseCache {
         self.maximumResponseSize = min(maximumResponseSize ?? self.capacity / 8, self.capacity)
     }
 
-    /// The total size of the stored responses in bytes, including header fields and bookkeeping.
     package var size: Int { state.withLock { $0.size } }
 
     /// Returns the responses stored for a key.
@@ -231,32 +219,19 @@ public struct CacheKey: Hashable, Sendable {
     public let content: String
 
     /// Creates the key of a request without content.
-    ///
-    /// - Parameters:
-    ///   - url: The URL.
-    ///   - credentials: A digest of the credentials, or an empty text.
     public init(url: String, credentials: String) {
         self.init(url: url, credentials: credentials, content: "")
     }
 
     /// Creates a key.
-    ///
-    /// - Parameters:
-    ///   - url: The URL.
-    ///   - credentials: A digest of the credentials, or an empty text.
-    ///   - content: A digest of the content, or an empty text.
     public init(url: String, credentials: String, content: String) {
         self.url = url
         self.credentials = credentials
         self.content = content
     }
-}
 
-extension CacheKey {
     private static let maximumURLLength = 8_192
 
-    /// Creates the key of a request; `nil` if the URL can't be a key.
-    ///
     /// `credentialFields` are the lowercase names of the fields that separate users.
     init?(_ request: HTTPRequest, credentialFields: Set<String>) {
         guard let url = Self.url(request.url) else { return nil }
@@ -274,7 +249,6 @@ extension CacheKey {
         return CacheDigest.of(names.map { request.headers.combined($0) ?? "" }, request.heldBody ?? Data())
     }
 
-    /// Returns the spelling of a URL in keys; `nil` if its responses aren't stored.
     static func url(_ url: URL) -> String? {
         let text = url.absoluteString
         guard text.utf8.count <= maximumURLLength, text.utf8.allSatisfy({ $0 < 0x80 }), let origin = HTTPOrigin(url),
@@ -286,9 +260,8 @@ extension CacheKey {
     }
 }
 
-/// SHA-256 digests of lists of texts.
 enum CacheDigest {
-    /// Returns the digest, or `nil` if OpenSSL fails.
+    /// Returns a SHA-256 digest, or `nil` if OpenSSL fails.
     static func of(_ texts: [String], _ content: Data = Data()) -> String? {
         // Each text follows its length, so that different lists have different bytes.
         let bytes = texts.flatMap { Array("\($0.utf8.count):".utf8) + Array($0.utf8) } + content
@@ -336,7 +309,6 @@ enum CacheVariant {
         )
     }
 
-    /// Returns a value without differences that don't change its meaning.
     private static func normalized(_ value: String, of name: String) -> String {
         // White space within a quoted string is significant.
         guard !value.utf8.contains(UInt8(ascii: "\"")) else { return value }

@@ -7,7 +7,6 @@ final class AttemptLoop: Sendable {
     private let settings: Settings
     let resource: Resource
     private let delivery: Delivery
-    /// The observers of the client and of the request.
     let observers: [any ClientObserver]
     /// The background operations of the client; `nil` within one of them.
     let renewals: Renewals?
@@ -41,10 +40,8 @@ final class AttemptLoop: Sendable {
     var chain: InterceptorChain { settings.chain }
     var traits: RequestTraits { resource.traits }
 
-    /// Creates the loop for a resource.
-    ///
-    /// Without a chain, the client's interceptors come first, without authenticators if the
-    /// resource doesn't require authentication.
+    /// Without a chain, the client's interceptors come first, without authenticators if the resource
+    /// doesn't require authentication.
     init(
         client: NetworkClient,
         resource: Resource,
@@ -82,12 +79,7 @@ final class AttemptLoop: Sendable {
         renewals = nil
     }
 
-    /// Makes attempts until one succeeds or the operation fails.
-    ///
-    /// - Parameter makeBase: Creates the base request. Called for every attempt.
-    /// - Returns: The response of the successful attempt.
-    /// - Throws: The last error, with the history of the operation; `CancellationError` in a
-    ///   cancelled task.
+    /// Throws the last error, with the history of the operation.
     func run(_ makeBase: () async throws -> HTTPRequest) async throws -> HTTPResponse {
         let operation = ClientOperation(self)
         operation.reportStart()
@@ -126,7 +118,7 @@ final class AttemptLoop: Sendable {
 
     // MARK: One pass through the chain
 
-    /// Returns an accepted response, or throws a `Failure`.
+    /// Throws a `Failure`.
     private func pass(
         _ makeBase: () async throws -> HTTPRequest,
         _ operation: ClientOperation
@@ -170,7 +162,6 @@ final class AttemptLoop: Sendable {
         return Failure(error: error.naming(endpoint), response: response, isFinal: false)
     }
 
-    /// Returns the error of a request that couldn't be made.
     static func notMade(_ error: any Error, isUnprocessed: Bool = true) -> any Error {
         if Task.isCancelled { return CancellationError() }
         if error is any ErrorWithCode { return error }
@@ -231,7 +222,6 @@ final class AttemptLoop: Sendable {
         return response
     }
 
-    /// Receives the body of a rejected response.
     private func collectFailure(_ response: inout HTTPResponse, _ deadline: Moment?) async throws {
         guard isEndless, let deadline, let body = response.unread else {
             return try await response.collect(upTo: maximumFailureSize)
@@ -267,9 +257,8 @@ final class AttemptLoop: Sendable {
 
     // MARK: Between two passes
 
-    /// Returns, after the delay, if the voters want another pass; throws if they don't.
-    ///
-    /// - Returns: The cost of the next pass in the retry budget, or `nil` if it's free.
+    /// Returns the cost of the next pass in the retry budget, or `nil` if it's free; throws if the
+    /// voters don't want one.
     private func prepareNextPass(after failure: Failure, _ operation: ClientOperation) async throws -> Int? {
         let (state, error) = (operation.retryState, failure.error)
         guard !failure.isFinal, !operation.isEnded, let request = operation.latestRequest else {

@@ -6,38 +6,32 @@ import Synchronization
 /// Its interceptors and its attempt loop share it.
 final class ClientOperation: Sendable {
     private static let count = Atomic<UInt64>(0)
-    /// The maximum number of requests that interceptors send in one pass through the chain.
     private static let maximumSends = 100
 
     let loop: AttemptLoop
     let number: UInt64
     let started: Moment
-    /// The deadline of the operation; `nil` for none.
     let deadline: Moment?
     private let state: Mutex<State>
 
     private struct State {
         var retry: Retry.State
-        /// The number of requests that reached the end of the chain.
         var sends = 0
 
         // Of the current pass.
         var base: HTTPRequest?
         var sent: HTTPRequest?
         var sendsInPass = 0
-        /// A Boolean value that indicates whether the latest request couldn't be made.
         var isUnmade = false
-        /// A Boolean value that indicates whether no voter is asked for another pass.
+        /// No voter is asked for another pass.
         var isEnded = false
         var endReason: Retry.Error?
-        /// The streamed body of the latest response.
         var openBody: HTTPResponseBody?
         /// The latest attempt, which observers haven't seen the end of, and its start.
         var attempt: RequestAttempt?
         var attemptStarted: Moment
         /// The latest error, and the number of requests until then.
         var decoded: (count: Int, error: ServerError)?
-        /// The last attempt of the latest pass.
         var last: RequestAttempt?
     }
 
@@ -54,13 +48,11 @@ final class ClientOperation: Sendable {
 
     var retryState: Retry.State { state.withLock(\.retry) }
 
-    /// The context of the latest attempt.
     var latestContext: InterceptorContext {
         let (retry, sends) = state.withLock { ($0.retry, $0.sends) }
         return context(retry, attempt: max(1, sends))
     }
 
-    /// The context of the next attempt.
     var context: InterceptorContext {
         let (retry, sends) = state.withLock { ($0.retry, $0.sends) }
         return context(retry, attempt: sends + 1)
@@ -97,7 +89,6 @@ final class ClientOperation: Sendable {
     /// A Boolean value that indicates whether the pass has failed without sending its last request.
     var hasSentNothing: Bool { state.withLock { $0.sendsInPass == 0 || $0.isUnmade } }
 
-    /// Notes that the request couldn't be made, so that no voter is asked for another pass.
     func noteUnmade() { state.withLock { $0.isUnmade = true } }
 
     /// Ends the operation with the failure that the pass is about to have.
@@ -106,7 +97,6 @@ final class ClientOperation: Sendable {
     var isEnded: Bool { state.withLock(\.isEnded) }
     var endReason: Retry.Error? { state.withLock(\.endReason) }
 
-    /// Sends a request that has passed all interceptors.
     func send(_ request: HTTPRequest) async throws -> HTTPResponse {
         var request = request
         if let observer = loop.resource.options.observer { request.observer = observer }
@@ -161,7 +151,7 @@ final class ClientOperation: Sendable {
 
     // MARK: Repetitions
 
-    /// Returns the reason why a request can't be repeated after a delay; `nil` if it can.
+    /// Returns `nil` if the request can be repeated.
     func obstacle(to request: HTTPRequest, retries: Int = 0, delay: Duration) -> Retry.Error? {
         let limit = Retry.maximumAuthenticationRetries
         if retries > limit { return .retries(limit) }
@@ -170,7 +160,6 @@ final class ClientOperation: Sendable {
         return nil
     }
 
-    /// Adds a failure for which voters want another pass.
     func add(_ error: any Error) {
         state.withLock { state in
             state.retry.errors.append(error)
@@ -178,7 +167,6 @@ final class ClientOperation: Sendable {
         }
     }
 
-    /// Adds a failure for which an authenticator wants another attempt, and waits.
     func prepareAuthentication(after error: ServerError, delay: Duration) async throws {
         // Without the time that the new credential takes.
         reportAttempt(response: nil, error: error)
@@ -190,7 +178,6 @@ final class ClientOperation: Sendable {
         try await pause(delay)
     }
 
-    /// Waits between two attempts.
     func pause(_ delay: Duration) async throws {
         guard delay > .zero else { return }
         state.withLock { state in
@@ -200,9 +187,7 @@ final class ClientOperation: Sendable {
         try await loop.options.timeSource.sleep(delay)
     }
 
-    /// Returns the error of a response that isn't accepted; `nil` for an accepted one.
-    ///
-    /// The body of a response is decoded once.
+    /// Decodes the body of a response once.
     func error(for response: HTTPResponse, to request: HTTPRequest) -> ServerError? {
         guard !loop.traits.acceptedStatuses.contains(response.status) else { return nil }
         let known = state.withLock { $0.decoded?.count == $0.sends ? $0.decoded?.error : nil }
@@ -215,11 +200,9 @@ final class ClientOperation: Sendable {
 
     // MARK: Renewals
 
-    /// A Boolean value that indicates whether the operation renews a stored response.
     var isRenewal: Bool { loop.renewals == nil }
 
-    /// Sends the request again in the background, to renew the stored response with a name.
-    ///
+    /// Sends the request again, to renew the stored response with a name.
     /// The background operation runs all interceptors and doesn't retain the client.
     func renew(_ name: String) {
         guard let renewals = loop.renewals, let base = state.withLock(\.base), base.body.isReplayable else { return }
@@ -244,9 +227,7 @@ final class ClientOperation: Sendable {
         for observer in loop.observers { observer.operationStarted(context) }
     }
 
-    /// Reports a request that is about to be sent, and adds the observers' header fields to it.
-    ///
-    /// - Returns: A collector for the request's metrics, if an observer needs them.
+    /// Adds the observers' header fields to a request that is about to be sent.
     private func begin(_ request: inout HTTPRequest) -> MetricsBox? {
         reportAttempt(response: nil, error: nil)
         let context = latestContext
@@ -264,7 +245,7 @@ final class ClientOperation: Sendable {
         return measuring.isEmpty ? nil : MetricsBox(measuring)
     }
 
-    /// Notes the end of an attempt, which observers see when it's known what became of it.
+    /// Observers see the end of an attempt when it's known what became of it.
     private func finish(_ response: HTTPResponse?, _ error: (any Error)?, _ metrics: MetricsBox?) {
         guard !loop.observers.isEmpty else { return }
         let now = loop.options.timeSource.moment
@@ -276,9 +257,6 @@ final class ClientOperation: Sendable {
         }
     }
 
-    /// Reports the end of the latest attempt, if it wasn't reported.
-    ///
-    /// - Returns: The attempt.
     @discardableResult
     private func reportAttempt(response: HTTPResponse?, error: (any Error)?) -> RequestAttempt? {
         guard var attempt = state.withLock({ $0.attempt.take() }) else { return nil }
@@ -293,7 +271,6 @@ final class ClientOperation: Sendable {
         return attempt
     }
 
-    /// Reports the last attempt of a pass, or that it sent nothing.
     @discardableResult
     func endPass(response: HTTPResponse?, error: (any Error)?) -> RequestAttempt? {
         guard !loop.observers.isEmpty else { return nil }

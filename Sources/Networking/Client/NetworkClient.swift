@@ -115,9 +115,7 @@ public final class NetworkClient: Sendable {
     public func makeRequest(_ request: URLRequest, options: RequestOptions? = nil) async throws -> Data {
         try await response(for: request, options: options).body
     }
-}
 
-extension NetworkClient {
     /// Creates a libcurl client with a TLS configuration.
     ///
     /// The client never falls back to `URLSession`, which can't enforce the configuration.
@@ -143,9 +141,7 @@ extension NetworkClient {
             options: options
         )
     }
-}
 
-extension NetworkClient {
     /// The defaults of a client.
     public struct Options: Sendable {
         /// The timeout of a whole operation, including all attempts and delays.
@@ -189,21 +185,6 @@ extension NetworkClient {
         public var authenticationProvider: (any AuthenticationProvider)?
 
         /// Creates options.
-        ///
-        /// - Parameters:
-        ///   - timeout: The timeout of a whole operation. The default is 60 seconds.
-        ///   - maximumBodySize: The largest response body, in bytes. The default is 64 MiB.
-        ///   - userAgent: The `User-Agent` of requests that don't set one.
-        ///   - retryActionPriority: Chooses between the actions of two voters.
-        ///   - timeSource: The clocks.
-        ///   - redirects: The redirect policy.
-        ///   - errorDecoding: The decoding of rejected responses' bodies.
-        ///   - retryBudget: The retry budget shared by all operations.
-        ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
-        ///   - requestCompression: The compression of request bodies. The default is `.none`.
-        ///   - observers: The observers of the client. The default is empty.
-        ///   - authenticationProvider: The provider of tokens for
-        ///     ``NetworkClient/makeAuthorizedRequest(exchangeRequest:scope:request:)``.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -274,19 +255,7 @@ public struct RequestOptions: Sendable {
     /// The observers of the operation in addition to the client's.
     package var additionalObservers: [any ClientObserver] = []
 
-    /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - body: The body, in place of the request's `httpBody`.
-    ///   - redirects: The redirect policy.
-    ///   - timeout: The timeout of the whole operation.
-    ///   - maximumBodySize: The largest response body accepted, in bytes.
-    ///   - firstByteTimeout: The maximum time to the first byte of the response.
-    ///   - idleTimeout: The maximum time without any byte sent or received.
-    ///   - observer: Receives the events of every request.
-    ///   - maximumDownloadRate: The maximum number of bytes to receive per second.
-    ///   - maximumUploadRate: The maximum number of bytes to send per second.
-    ///   - requestCompression: The compression of the body.
+    /// Creates options. Each is `nil` by default.
     public init(
         body: HTTPBody? = nil,
         redirects: RedirectPolicy? = nil,

@@ -26,7 +26,6 @@ import Synchronization
 /// - Warning: The size of a compressed body depends on its content. Don't compress bodies that
 ///   contain both a secret and text that an attacker chooses.
 public struct RequestCompression: Hashable, Sendable {
-    /// The size from which bodies are compressed, or `nil` to compress none.
     let minimumSize: Int?
 
     /// No compression.
@@ -42,8 +41,7 @@ public struct RequestCompression: Hashable, Sendable {
     public static func gzip(minimumSize: Int = 1024) -> Self { Self(minimumSize: max(0, minimumSize)) }
 }
 
-/// The interceptor that compresses bodies, before all others.
-///
+/// Compresses bodies before all other interceptors.
 /// It sends a request again without compression if the server refuses it.
 struct BodyCompression: RequestInterceptor {
     let minimumSize: Int
@@ -62,7 +60,6 @@ struct BodyCompression: RequestInterceptor {
         return second
     }
 
-    /// Returns the request with a compressed body, if that's possible and useful.
     private func coded(_ request: HTTPRequest, for origin: HTTPOrigin) async throws -> HTTPRequest? {
         guard let body = request.heldBody, body.count >= minimumSize, request.canBeCompressed,
             !refusals.contains(origin)
@@ -97,9 +94,8 @@ final class CompressionRefusals: Sendable {
     }
 }
 
-/// Compression with the zlib that libcurl loads.
 enum Gzip {
-    /// Returns the bytes as a gzip file, or `nil` if it isn't smaller or zlib isn't available.
+    /// Returns `nil` if the file isn't smaller, or zlib isn't available.
     static func coded(_ data: Data) -> Data? {
         guard data.count > 1 else { return nil }
         var output = [UInt8](repeating: 0, count: data.count - 1)
@@ -123,7 +119,6 @@ extension HTTPRequest {
         "Content-Encoding", "Content-Range", "Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
     ]
 
-    /// A Boolean value that indicates whether the body has a JSON media type and may be changed.
     fileprivate var canBeCompressed: Bool {
         guard let type = headers["Content-Type"].flatMap({ MediaType($0) }), type.isJSON else {
             return false
@@ -133,9 +128,7 @@ extension HTTPRequest {
 }
 
 extension HTTPHeaders {
-    /// A Boolean value that indicates whether an `Accept-Encoding` field excludes gzip.
-    ///
-    /// RFC 7694 §3: in a response, it lists the codings of requests that the server accepts.
+    /// RFC 7694 §3: in a response, the field lists the codings of requests that the server accepts.
     fileprivate var excludesGzip: Bool {
         let fields = values(for: "Accept-Encoding")
         guard !fields.isEmpty else { return false }

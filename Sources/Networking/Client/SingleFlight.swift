@@ -6,11 +6,10 @@ import Synchronization
 /// The work is a ``SharedTask``, so no caller's cancellation or deadline ends it. A cache whose
 /// policy stores nothing only shares the work, and its owner decides when to start it.
 package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// The caching rules.
     package struct Policy: Sendable {
         /// Returns the time for which a value is fresh; the default is zero, which stores no value.
         package var lifetime: @Sendable (Value) -> Duration = { _ in .zero }
-        /// The time for which an expired value is still used if the work fails.
+        /// The time for which an expired value is used if the work fails.
         package var staleLifetime = Duration.zero
         /// Returns the pause before the next attempt after a failure, during which the stale value
         /// is used; `nil` if the failure must be reported despite a stale value.

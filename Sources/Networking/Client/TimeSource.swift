@@ -12,11 +12,6 @@ public struct TimeSource: Sendable {
     public var sleep: @Sendable (Duration) async throws -> Void
 
     /// Creates a source of time.
-    ///
-    /// - Parameters:
-    ///   - now: Returns the monotonic time.
-    ///   - date: Returns the wall-clock time.
-    ///   - sleep: Waits for a duration. Throws `CancellationError` if the task is cancelled.
     public init(
         now: @escaping @Sendable () -> ContinuousClock.Instant,
         date: @escaping @Sendable () -> Date,
@@ -27,7 +22,6 @@ public struct TimeSource: Sendable {
         self.sleep = sleep
     }
 
-    /// The monotonic time.
     package var moment: Moment { Moment(now()) }
 
     /// The system's clocks.

@@ -32,10 +32,9 @@ extension HTTPRequest {
         cachePolicy = request.cachePolicy
     }
 
-    /// The last component of the path, which errors name; `nil` if the path is empty.
+    /// The last component of the path, which errors name.
     var endpoint: String? { url.pathComponents.last }
 
-    /// The body, if it's in memory.
     package var heldBody: Data? {
         if case .data(let data) = body.source { data } else { nil }
     }
@@ -62,7 +61,6 @@ extension URLRequest {
 }
 
 extension Duration {
-    /// Creates the timeout of one attempt from a `timeoutInterval`; `nil` for no limit.
     fileprivate init?(attemptTimeout seconds: Double) {
         guard seconds.isFinite, seconds > 0 else { return nil }
         self.init(clampingSeconds: min(seconds, 86_400))
@@ -70,7 +68,6 @@ extension Duration {
 }
 
 extension HTTPHeaders {
-    /// Creates fields in a stable order.
     fileprivate init(_ fields: [String: String]) {
         var list: [Field] = []
         list.reserveCapacity(fields.count + 1)
@@ -79,13 +76,11 @@ extension HTTPHeaders {
         self.init(list)
     }
 
-    /// Sets a header field if the request doesn't have it.
     mutating func setDefault(_ name: String, _ value: String) {
         if self[name] == nil { append(name: name, value: value) }
     }
 
-    /// All values of a field, joined with commas; `nil` without the field
-    /// ([RFC 9110 §5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3)).
+    /// [RFC 9110 §5.3](https://www.rfc-editor.org/rfc/rfc9110#section-5.3): joined with commas.
     func combined(_ name: String) -> String? {
         let values = values(for: name)
         return values.count > 1 ? values.joined(separator: ", ") : values.first
@@ -122,8 +117,6 @@ extension URLRequest {
         setValue(value, forHTTPHeaderField: name)
     }
 
-    /// Adds header fields to the existing ones.
-    ///
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a field is malformed.
     package mutating func addHeaderFields(_ headers: HTTPHeaders) throws(NetworkError) {
         for field in headers {
@@ -148,7 +141,7 @@ extension URLRequest {
         setFields(("Authorization", credentials))
     }
 
-    /// Sets header fields with names exactly as given, replacing fields of the same name.
+    /// Replaces fields whose names differ in case only.
     package mutating func setFields(_ new: (name: String, value: String)...) {
         var fields = allHTTPHeaderFields ?? [:]
         for field in new {
@@ -158,7 +151,6 @@ extension URLRequest {
         allHTTPHeaderFields = fields
     }
 
-    /// A Boolean value that indicates whether the request has an `Authorization` header field.
     package var hasAuthorization: Bool {
         allHTTPHeaderFields?.keys.contains { $0.equalsIgnoringASCIICase("Authorization") } ?? false
     }

@@ -141,13 +141,10 @@ public struct DigestVerifier: WireInterceptor {
     }
 }
 
-/// The comparison of a response's content with digests.
 struct ContentVerification: Sendable {
-    /// The fields of the response that are about its content.
     private let fields: [HTTPDigest.Field]
     private let isRequired: Bool
 
-    /// Creates a verification of a response's own digests, with the method of its request.
     init(of response: HTTPTransportResponse, method: HTTPMethod, isRequired: Bool) {
         // A 206 has a part of the representation. A response to an unsafe method without content
         // can have the digest of the changed resource (RFC 9530 §3.1).
@@ -156,12 +153,7 @@ struct ContentVerification: Sendable {
         self.isRequired = isRequired
     }
 
-    /// Verifies a response that is in memory, or returns one whose stream throws at its end if it
-    /// doesn't have the digests.
-    ///
-    /// - Throws: ``NetworkError`` with the code `digestMismatch`, `digestMissing`,
-    ///   `digestUnverifiable` if the content was decoded, or `invalidField` if a digest is
-    ///   malformed.
+    /// Returns a stream that throws at its end if the response isn't in memory.
     func verified(_ response: HTTPTransportResponse) async throws -> HTTPTransportResponse {
         let early = try fields.digests(in: response.headers)
         guard let body = response.stream else {
@@ -188,8 +180,7 @@ struct ContentVerification: Sendable {
         return response
     }
 
-    /// Returns whether the trailer fields will have a digest
-    /// ([RFC 9110 §6.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.2)).
+    /// [RFC 9110 §6.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.2)
     private func announcesDigest(_ headers: HTTPHeaders) -> Bool {
         headers.values(for: "Trailer").contains { value in
             value.asciiOnly.split(separator: ",").contains { announced in
@@ -222,15 +213,13 @@ struct ContentVerification: Sendable {
 }
 
 extension HTTPTransportResponse {
-    /// A Boolean value that indicates whether the response has content, as far as is known.
+    /// The value is `true` if the length isn't known.
     fileprivate var mayHaveContent: Bool {
         stream == nil ? !body.isEmpty : headers["Content-Length"].flatMap { Int($0) } != 0
     }
 }
 
-/// A response's body that throws at its end if its digest is wrong.
 final class VerifiedBody: HTTPResponseBodySource {
-    /// Compares the digest of all bytes, with the trailer fields.
     typealias Check = @Sendable (_ computed: HTTPDigest, _ trailers: HTTPHeaders) throws -> Void
 
     private let body: HTTPResponseBody
@@ -269,7 +258,6 @@ final class VerifiedBody: HTTPResponseBodySource {
 }
 
 extension HTTPRequest {
-    /// A Boolean value that indicates whether the request has a digest to compare the body with.
     var hasDigest: Bool { HTTPDigest.Field.allCases.contains { headers[$0.rawValue] != nil } }
 
     /// Compares the body with the request's digests, now or while it's sent, so that no request
@@ -316,8 +304,6 @@ extension HTTPRequest {
 }
 
 extension HTTPBody {
-    /// Returns a body that fails at its end unless it has the given digests.
-    ///
     /// The transports don't complete a request whose producer fails.
     fileprivate static func checking(
         _ producer: @escaping Producer,

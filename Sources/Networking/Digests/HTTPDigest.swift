@@ -79,9 +79,7 @@ public struct HTTPDigest: Hashable, Sendable {
         try hasher.update(content)
         return try hasher.finish() == self
     }
-}
 
-extension HTTPDigest {
     /// A hash algorithm of digests
     /// ([RFC 9530 §5](https://www.rfc-editor.org/rfc/rfc9530#section-5)).
     @nonexhaustive
@@ -101,9 +99,7 @@ extension HTTPDigest {
         /// The key in the fields, such as `sha-256`.
         public var description: String { rawValue }
     }
-}
 
-extension HTTPDigest {
     /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field
     /// ([RFC 9530 §4](https://www.rfc-editor.org/rfc/rfc9530#section-4)).
     ///
@@ -151,9 +147,7 @@ extension HTTPDigest {
         /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field.
         public var fieldValue: String { weights.map { "\($0.key)=\($0.value)" }.joined(separator: ", ") }
     }
-}
 
-extension HTTPDigest {
     /// A field that conveys digests.
     public enum Field: String, CaseIterable, Sendable {
         /// `Content-Digest`, for the content of the message, such as a part of a file
@@ -186,7 +180,6 @@ extension HTTPDigest {
 }
 
 extension [HTTPDigest] {
-    /// The algorithms that are needed to check all digests.
     var algorithms: [HTTPDigest.Algorithm] {
         HTTPDigest.Algorithm.allCases.filter { algorithm in contains { $0[algorithm] != nil } }
     }
@@ -198,9 +191,6 @@ extension [HTTPDigest] {
 }
 
 extension [HTTPDigest.Field] {
-    /// Reads the digests in some fields of a message.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidField` if one is malformed.
     func digests(in headers: HTTPHeaders) throws(NetworkError) -> [HTTPDigest] {
         var digests: [HTTPDigest] = []
         for field in self {
@@ -222,18 +212,11 @@ extension HTTPDigest {
         private let algorithms: [Algorithm]
         private let states: Mutex<[HashState]>
 
-        /// Starts the computation with at least one algorithm.
-        ///
-        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL doesn't offer
-        ///   one.
         package init(_ algorithms: [Algorithm]) throws(NetworkError) {
             self.algorithms = algorithms
             states = Mutex(try Self.computing { try algorithms.map { try HashState($0.function) } })
         }
 
-        /// Appends bytes to the content.
-        ///
-        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func update(_ part: Data) throws(NetworkError) {
             try Self.computing {
                 try states.withLock { states in
@@ -243,8 +226,6 @@ extension HTTPDigest {
         }
 
         /// Returns the digest of all bytes; don't use the hasher afterwards.
-        ///
-        /// - Throws: ``NetworkError`` with the code `digestUnverifiable` if OpenSSL fails.
         package func finish() throws(NetworkError) -> HTTPDigest {
             let hashes = try Self.computing {
                 try states.withLock { states in try states.map { Data(try $0.finish()) } }

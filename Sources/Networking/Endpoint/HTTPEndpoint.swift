@@ -94,9 +94,7 @@ extension HTTPEndpoint {
     public var isIdempotent: Bool { method.isIdempotent || headers["Idempotency-Key"] != nil }
     /// `nil`, for the client's compression.
     public var requestCompression: RequestCompression? { nil }
-}
 
-extension HTTPEndpoint {
     /// Returns the base URL with the path appended and the query added.
     ///
     /// - Returns: An absolute `http` or `https` URL with the base URL's host.
@@ -133,7 +131,6 @@ extension HTTPEndpoint {
     ///   or its value has a control character.
     public func urlRequest() throws -> URLRequest { URLRequest(try makeBase()) }
 
-    /// Returns the request with its body, which a given one replaces.
     func makeBase(with other: EndpointBody? = nil) throws -> HTTPRequest {
         // The timeout of a `URLRequest` that sets none.
         var request = HTTPRequest(
@@ -182,10 +179,6 @@ public struct EndpointBody: Sendable {
     public let contentType: String?
 
     /// Creates a body from any content, such as a stream.
-    ///
-    /// - Parameters:
-    ///   - content: The bytes of the body.
-    ///   - contentType: The value of `Content-Type`.
     public init(_ content: HTTPBody, contentType: String?) {
         self.content = content
         self.contentType = contentType
@@ -218,7 +211,9 @@ public struct EndpointBody: Sendable {
         encoder: JSONEncoder? = nil,
         contentType: String = "application/json"
     ) throws -> Self {
-        Self(.data(try (encoder ?? .deterministic()).encode(value)), contentType: contentType)
+        let standard = JSONEncoder()
+        standard.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Self(.data(try (encoder ?? standard).encode(value)), contentType: contentType)
     }
 
     /// Returns a body with form fields in the format `application/x-www-form-urlencoded`.
@@ -253,14 +248,6 @@ public struct EndpointBody: Sendable {
     ///   regular file.
     public static func file(_ url: URL, contentType: String?) throws(NetworkError) -> Self {
         Self(try .file(url), contentType: contentType)
-    }
-}
-
-extension JSONEncoder {
-    fileprivate static func deterministic() -> JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
     }
 }
 

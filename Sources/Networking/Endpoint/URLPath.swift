@@ -19,9 +19,8 @@ public import Foundation
 /// - all values of a segment are empty: `/users/` is a different resource than `/users/42`;
 /// - a raw path is not percent-encoded properly.
 public struct URLPath: Sendable, Hashable {
-    /// The percent-encoded path, with a leading slash if the text has one; empty for no path.
+    /// With a leading slash if the text has one; empty for no path.
     private(set) var encoded: String
-    /// The reason why the path can't be used, if any.
     private(set) var defect: String?
 
     /// Creates a path from text in which slashes separate segments.
@@ -46,7 +45,7 @@ public struct URLPath: Sendable, Hashable {
         self.init(stringInterpolation: interpolation)
     }
 
-    /// Appends the path to the path of a base URL, with exactly one slash between them.
+    /// Puts exactly one slash between the paths.
     func appended(to base: String) -> String {
         guard !encoded.isEmpty else { return base }
         let start = base.utf8.last == UInt8(ascii: "/") ? base.dropLast() : base[...]
@@ -77,7 +76,6 @@ extension URLPath: ExpressibleByStringInterpolation {
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var encoded = ""
         fileprivate var defect: String?
-        /// The current segment, decoded.
         private var segment: [UInt8] = []
         private var hasValue = false
 

@@ -86,8 +86,6 @@ public struct URLQuery: Sendable, Hashable {
         URLQueryFormattedValue(format: .percentEncoded, queryTexts: [value])
     }
 
-    /// Returns the query without the question mark, its names and values encoded by a closure.
-    ///
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
     ///   malformed.
     func encoded(by encode: (String) -> String = { PercentEncoding.encode($0) }) throws(NetworkError) -> String {

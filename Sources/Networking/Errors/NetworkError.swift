@@ -38,15 +38,9 @@ public struct NetworkError: ErrorWithCode, Sendable {
     /// The operation's history: earlier failures, and the reason why the client didn't retry again.
     public internal(set) var retry: Retry.Outcome?
 
-    /// Creates an error.
+    /// Creates an error, whose message must not contain a secret.
     ///
-    /// - Parameters:
-    ///   - code: The kind of failure.
-    ///   - message: What failed, and what to do about it. Must not contain a secret.
-    ///   - timeout: The time limit that was exceeded, if any.
-    ///   - isUnprocessed: Whether it's certain that no server acted on the request. The default,
-    ///     `nil`, derives the value from the code and the timeout.
-    ///   - cause: The underlying error.
+    /// By default, `isUnprocessed` follows from the code and the timeout.
     public init(
         _ code: Code,
         _ message: String,
@@ -60,9 +54,7 @@ public struct NetworkError: ErrorWithCode, Sendable {
         self.isUnprocessed = isUnprocessed ?? (code.isBeforeRequest || timeout?.phase.isBeforeRequest ?? false)
         self.cause = cause
     }
-}
 
-extension NetworkError {
     /// The kind of a ``NetworkError``.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {
@@ -159,7 +151,6 @@ extension NetworkError {
             }
         }
 
-        /// A Boolean value that indicates whether the failure precedes the sending.
         fileprivate var isBeforeRequest: Bool {
             switch self {
             case .cannotResolveHost, .cannotConnect, .requestNotMade, .authenticationProviderNotPresent, .rateLimited,
@@ -172,9 +163,7 @@ extension NetworkError {
         /// A name from a fixed set, suitable as a metric label.
         public var description: String { rawValue }
     }
-}
 
-extension NetworkError {
     /// The code as a number: Foundation's for the same failure, such as -1001 for a timeout.
     public var errorCode: Int { code.number }
 }
@@ -212,10 +201,6 @@ extension NetworkError {
         public let phase: Phase
 
         /// Creates a description of a timeout, for use by transports.
-        ///
-        /// - Parameters:
-        ///   - limit: The time limit that was exceeded.
-        ///   - phase: The phase of the request.
         public init(limit: Limit, phase: Phase) {
             self.limit = limit
             self.phase = phase
@@ -249,7 +234,6 @@ extension NetworkError.Timeout {
         /// A name from a fixed set, suitable as a metric label.
         public var description: String { rawValue }
 
-        /// The setting to raise for more time.
         fileprivate var setting: String {
             switch self {
             case .connect: "connectTimeout of CurlTransport.Configuration"
@@ -288,7 +272,6 @@ extension NetworkError.Timeout {
         /// A name from a fixed set, suitable as a metric label.
         public var description: String { rawValue }
 
-        /// A Boolean value that indicates whether this phase precedes the sending of the request.
         var isBeforeRequest: Bool {
             switch self {
             case .preparing, .queued, .name, .connecting, .tlsHandshake: true
@@ -296,7 +279,6 @@ extension NetworkError.Timeout {
             }
         }
 
-        /// The phase as the end of a sentence.
         fileprivate var clause: String {
             switch self {
             case .preparing: "while preparing the request"
@@ -310,7 +292,6 @@ extension NetworkError.Timeout {
             }
         }
 
-        /// The remedy other than a longer timeout.
         fileprivate var remedy: String? {
             switch self {
             case .preparing: "check what the interceptors, the authenticator or the body wait for"
@@ -323,7 +304,6 @@ extension NetworkError.Timeout {
         }
     }
 
-    /// The phase and the remedy as the end of a sentence.
     var clause: String {
         let more = "raise \(limit.setting)"
         return "\(phase.clause); \(phase.remedy.map { "\($0), or \(more)" } ?? more)"
@@ -331,8 +311,6 @@ extension NetworkError.Timeout {
 }
 
 extension NetworkError {
-    /// Returns the error of a request to a server or proxy that took too long, with the same text
-    /// for all transports.
     package static func timedOut(
         _ limit: Timeout.Limit,
         of limits: HTTPTransportLimits,
@@ -351,7 +329,6 @@ extension NetworkError {
         }
     }
 
-    /// Creates the error of an exceeded time limit; some limits keep an older code.
     package init(_ limit: Timeout.Limit, _ phase: Timeout.Phase, _ message: String, code: Code = .timedOut) {
         let timeout = Timeout(limit: limit, phase: phase)
         self.init(code, "\(message), \(timeout.clause)", timeout: timeout)

@@ -24,13 +24,6 @@ public struct ServerError: ErrorWithCode, Sendable {
     public internal(set) var retry: Retry.Outcome?
 
     /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - endpoint: The last component of the request's path.
-    ///   - errorCode: The status code.
-    ///   - response: The response's body.
-    ///   - headers: The response's header fields.
-    ///   - reason: The origin of the error. The default is `server`.
     public init(
         endpoint: String?,
         errorCode: Int,
@@ -78,7 +71,6 @@ extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
         retry?.reason.map { "\(answer); \($0)" } ?? answer
     }
 
-    /// The status and the endpoint in readable form.
     var answer: String {
         var text = "the server answered \(errorCode)"
         if let endpoint { text += " to “\(endpoint)”" }

@@ -9,18 +9,13 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     public let parameters: [String: String]
 
     /// Creates a challenge.
-    ///
-    /// - Parameters:
-    ///   - scheme: The scheme.
-    ///   - token68: The `token68` of a scheme without parameters.
-    ///   - parameters: The parameters, with lower-case names.
     public init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
         self.scheme = scheme
         self.token68 = token68
         self.parameters = parameters
     }
 
-    /// Returns whether the challenge has a scheme, ignoring case.
+    /// Schemes are case-insensitive.
     package func isOfScheme(_ scheme: String) -> Bool {
         self.scheme.equalsIgnoringASCIICase(scheme)
     }
@@ -73,7 +68,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     }
 }
 
-/// A parser that reads challenges byte by byte; it never fails but stops at malformed input.
+/// A parser that stops at malformed input.
 private struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
@@ -114,7 +109,7 @@ private struct ChallengeParser {
         return AuthenticationChallenge(scheme: scheme, parameters: parameters)
     }
 
-    /// A Boolean value that indicates whether a parameter follows, rather than another challenge.
+    /// Tells a parameter from another challenge.
     private var isAtParameter: Bool {
         var ahead = self
         guard ahead.token() != nil else { return false }
@@ -139,7 +134,7 @@ private struct ChallengeParser {
         return (name.lowercased(), value)
     }
 
-    /// Reads a `token68`, which must be followed by a comma or the end of the text.
+    /// A comma or the end of the text must follow.
     private mutating func token68() -> String? {
         let start = position
         let digits = text(while: HTTPSyntax.isToken68Byte)
@@ -180,7 +175,6 @@ private struct ChallengeParser {
 
     private mutating func skipSeparators() { _ = text { $0.isHTTPWhitespace || $0 == UInt8(ascii: ",") } }
 
-    /// Reads all next bytes that match.
     private mutating func text(while matches: (UInt8) -> Bool) -> String {
         let start = position
         while let byte = next, matches(byte) { position += 1 }

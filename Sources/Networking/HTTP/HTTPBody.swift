@@ -85,7 +85,6 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Creates a body from a closure that produces its parts, once per attempt.
     package init(length: Int?, isReplayable: Bool, _ producer: @escaping Producer) {
         self.init(source: .stream(length: length, isReplayable: isReplayable, producer))
     }
@@ -107,9 +106,7 @@ public struct HTTPBody: Sendable {
         case .stream(_, let isReplayable, _): isReplayable
         }
     }
-}
 
-extension HTTPBody {
     /// Passes the bytes to a closure part by part, for use by a custom transport.
     ///
     /// ```swift
@@ -127,7 +124,7 @@ extension HTTPBody {
         try await read(as: "the request's body", take)
     }
 
-    /// Passes the bytes to a closure, with a name for the body in the messages of errors.
+    /// `name` is the body's name in the messages of errors.
     func read(as name: String, _ take: @escaping @Sendable (_ part: Data) async throws -> Void) async throws {
         switch source {
         case .none: break
@@ -151,7 +148,6 @@ extension HTTPBody {
         )
     }
 
-    /// Returns all bytes, or throws the caller's error if the body is too large.
     func collect(upTo limit: Int, otherwise tooLarge: NetworkError) async throws -> Data {
         if case .data(let data) = source, data.count <= limit { return data }
         if let contentLength, contentLength > limit { throw tooLarge }

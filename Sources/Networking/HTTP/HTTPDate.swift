@@ -3,7 +3,7 @@ import OpenSSLCrypto
 
 /// HTTP dates ([RFC 9110 §5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
 package enum HTTPDate {
-    /// Parses a date, to the second, in any of the three formats that a recipient must accept.
+    /// Parses a date in any of the three formats that a recipient must accept.
     ///
     /// The current time determines the century of a two-digit year.
     package static func parse(_ text: some StringProtocol, now: Date) -> Date? {
@@ -18,8 +18,7 @@ package enum HTTPDate {
         }
     }
 
-    /// Formats a date in the preferred format, as in `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of
-    /// a second are dropped.
+    /// Formats a date as in `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of a second are dropped.
     package static func format(_ date: Date) -> String {
         let seconds = Int(clamping: date.timeIntervalSince1970.rounded(.down))
         let (day, time) = seconds.quotientAndRemainder(roundingDownBy: 86_400)
@@ -105,8 +104,6 @@ package enum HTTPDate {
 
     // MARK: Days
 
-    /// Returns the day in the Gregorian calendar.
-    ///
     /// Years start in March, so that the leap day is last.
     package static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
@@ -115,7 +112,6 @@ package enum HTTPDate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// Returns the date in the Gregorian calendar.
     package static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let (era, dayOfEra) = (days + 719_468).quotientAndRemainder(roundingDownBy: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365

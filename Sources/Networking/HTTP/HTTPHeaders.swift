@@ -14,10 +14,6 @@ public struct HTTPHeaders: Sendable, Hashable {
         public var value: String
 
         /// Creates a field.
-        ///
-        /// - Parameters:
-        ///   - name: The field's name.
-        ///   - value: The field's value.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -74,7 +70,6 @@ public struct HTTPHeaders: Sendable, Hashable {
         return values
     }
 
-    /// Returns the fields without those that have one of the given names, in any case.
     package func without(_ names: some Sequence<some StringProtocol>) -> HTTPHeaders {
         let removed = Set(names.map(\.foldedFieldName))
         return HTTPHeaders(fields.filter { !removed.contains($0.name.foldedFieldName) })
@@ -120,10 +115,7 @@ extension StringProtocol {
             left == right || (left ^ right == 0x20 && (0x61...0x7A).contains(left | 0x20))
         }
     }
-}
 
-extension StringProtocol {
-    /// The name of a field in lower case, for a set of names.
     fileprivate var foldedFieldName: ByteComparedString {
         ByteComparedString(
             String(decoding: utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
@@ -132,8 +124,6 @@ extension StringProtocol {
 }
 
 extension String {
-    /// Returns whether two names of fields are equal.
-    ///
     /// Not generic, because each request looks up many names.
     fileprivate func isField(_ name: String) -> Bool {
         guard utf8.count == name.utf8.count else { return false }

@@ -1,74 +1,39 @@
-import Foundation
+public import Foundation
+import FoundationNetworking
 
-/// An HTTP request method.
-///
-/// The vocabulary is open: any token is a method
-/// ([RFC 9110 §9](https://www.rfc-editor.org/rfc/rfc9110#section-9)). Methods are case-sensitive.
-public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
-    /// The method's name on the wire.
-    public let rawValue: String
+/// A request, as interceptors change it and a transport sends it.
+public struct HTTPRequest: Sendable {
+    /// The method; `GET` by default.
+    public var method: HTTPMethod
+    /// The absolute `http` or `https` URL.
+    public var url: URL
+    /// The header fields, in order; empty by default.
+    public var headers: HTTPHeaders
+    /// The body; none by default.
+    public var body: HTTPBody
+    /// The timeout of each attempt; `nil`, the default, for the operation's only.
+    public var timeout: Duration?
+    var cachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
+    /// A closure that receives the request's events, for progress and metrics; `nil` by default.
+    public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
-    /// Creates a method from its name.
-    ///
-    /// The result is `nil` if the name isn't a token.
-    ///
-    /// - Parameter rawValue: The name, a token of
-    ///   [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
-    public init?(_ rawValue: String) {
-        guard HTTPSyntax.isToken(rawValue) else { return nil }
-        self.rawValue = rawValue
+    /// Creates a request.
+    public init(
+        method: HTTPMethod = .get,
+        url: URL,
+        headers: HTTPHeaders = [:],
+        body: HTTPBody = .none,
+        timeout: Duration? = nil,
+        observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.timeout = timeout
+        self.observer = observer
     }
 
-    private init(unchecked rawValue: String) {
-        self.rawValue = rawValue
-    }
-
-    /// The method's name on the wire.
-    public var description: String { rawValue }
-
-    /// The method `GET`.
-    public static let get = Self(unchecked: "GET")
-    /// The method `HEAD`.
-    public static let head = Self(unchecked: "HEAD")
-    /// The method `POST`.
-    public static let post = Self(unchecked: "POST")
-    /// The method `PUT`.
-    public static let put = Self(unchecked: "PUT")
-    /// The method `PATCH` of [RFC 5789](https://www.rfc-editor.org/rfc/rfc5789).
-    public static let patch = Self(unchecked: "PATCH")
-    /// The method `DELETE`.
-    public static let delete = Self(unchecked: "DELETE")
-    /// The method `OPTIONS`.
-    public static let options = Self(unchecked: "OPTIONS")
-    /// The method `TRACE`.
-    public static let trace = Self(unchecked: "TRACE")
-    /// The method `CONNECT`.
-    public static let connect = Self(unchecked: "CONNECT")
-
-    /// The method `QUERY` of [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008), a `GET` with
-    /// content.
-    public static let query = Self(unchecked: "QUERY")
-
-    /// A Boolean value that indicates whether the request changes nothing on the server
-    /// ([RFC 9110 §9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1)).
-    var isSafe: Bool {
-        switch self {
-        case .get, .head, .options, .trace, .query: true
-        default: false
-        }
-    }
-
-    /// A Boolean value that indicates whether repeating the request has the effect of one request
-    /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
-    public var isIdempotent: Bool {
-        switch self {
-        case .put, .delete: true
-        default: isSafe
-        }
-    }
-}
-
-extension HTTPRequest {
     /// Checks for anything that could make a peer read a different request, and returns the URL's
     /// origin.
     ///
@@ -145,10 +110,76 @@ extension HTTPRequest {
     }
 }
 
+/// An HTTP request method.
+///
+/// The vocabulary is open: any token is a method
+/// ([RFC 9110 §9](https://www.rfc-editor.org/rfc/rfc9110#section-9)). Methods are case-sensitive.
+public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
+    /// The method's name on the wire.
+    public let rawValue: String
+
+    /// Creates a method from its name.
+    ///
+    /// The result is `nil` if the name isn't a token.
+    ///
+    /// - Parameter rawValue: The name, a token of
+    ///   [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
+    public init?(_ rawValue: String) {
+        guard HTTPSyntax.isToken(rawValue) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    private init(unchecked rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// The method's name on the wire.
+    public var description: String { rawValue }
+
+    /// The method `GET`.
+    public static let get = Self(unchecked: "GET")
+    /// The method `HEAD`.
+    public static let head = Self(unchecked: "HEAD")
+    /// The method `POST`.
+    public static let post = Self(unchecked: "POST")
+    /// The method `PUT`.
+    public static let put = Self(unchecked: "PUT")
+    /// The method `PATCH` of [RFC 5789](https://www.rfc-editor.org/rfc/rfc5789).
+    public static let patch = Self(unchecked: "PATCH")
+    /// The method `DELETE`.
+    public static let delete = Self(unchecked: "DELETE")
+    /// The method `OPTIONS`.
+    public static let options = Self(unchecked: "OPTIONS")
+    /// The method `TRACE`.
+    public static let trace = Self(unchecked: "TRACE")
+    /// The method `CONNECT`.
+    public static let connect = Self(unchecked: "CONNECT")
+
+    /// The method `QUERY` of [RFC 10008](https://www.rfc-editor.org/rfc/rfc10008), a `GET` with
+    /// content.
+    public static let query = Self(unchecked: "QUERY")
+
+    /// [RFC 9110 §9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1)
+    var isSafe: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .query: true
+        default: false
+        }
+    }
+
+    /// A Boolean value that indicates whether repeating the request has the effect of one request
+    /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
+    public var isIdempotent: Bool {
+        switch self {
+        case .put, .delete: true
+        default: isSafe
+        }
+    }
+}
+
 extension HTTPHeaders.Field {
     /// Checks that the field can be sent unchanged
-    /// ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)): the name must be a token,
-    /// and the value without control characters.
+    /// ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)).
     package func validate() throws(NetworkError) {
         try NetworkError.require(
             HTTPSyntax.isToken(name),
@@ -163,7 +194,6 @@ extension HTTPHeaders.Field {
 }
 
 extension NetworkError {
-    /// Throws an `invalidRequest` error unless a requirement on a request or configuration is met.
     static func require(_ isMet: Bool, _ message: @autoclosure () -> String) throws(NetworkError) {
         guard isMet else { throw NetworkError(.invalidRequest, message()) }
     }

@@ -28,15 +28,6 @@ public struct HTTPResponse: Sendable {
     package var isDecoded = false
 
     /// Creates a response.
-    ///
-    /// - Parameters:
-    ///   - url: The URL that responded.
-    ///   - status: The status code.
-    ///   - version: The protocol version.
-    ///   - headers: The header fields.
-    ///   - body: The body after content decoding.
-    ///   - trailers: The trailer fields.
-    ///   - redirects: The redirects that the client followed, oldest first.
     public init(
         url: URL,
         status: Int,
@@ -86,18 +77,12 @@ public struct HTTPResponse: Sendable {
         }
         return response
     }
-}
-
-// Used by the attempt loop.
-extension HTTPResponse {
-    /// A Boolean value that indicates whether all redirects stayed within the first origin.
     var isFromFirstOrigin: Bool {
         guard !redirects.isEmpty else { return true }
         let origin = HTTPOrigin(url)
         return redirects.allSatisfy { HTTPOrigin($0.url) == origin }
     }
 
-    /// Receives the rest of the body.
     mutating func collect(upTo limit: Int) async throws {
         guard let unread else { return }
         body = try await unread.collect(upTo: limit)

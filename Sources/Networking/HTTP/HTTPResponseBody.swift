@@ -115,7 +115,6 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     }
 }
 
-/// A source of a response's body.
 package protocol HTTPResponseBodySource: Sendable {
     /// The trailer fields; empty before the end of the body.
     var trailers: HTTPHeaders { get }
@@ -127,7 +126,6 @@ package protocol HTTPResponseBodySource: Sendable {
     func cancel()
 }
 
-/// A body in memory.
 private final class HeldBody: HTTPResponseBodySource {
     private let data: Mutex<Data?>
     private let fields: HTTPHeaders
@@ -149,7 +147,7 @@ private final class HeldBody: HTTPResponseBodySource {
     func cancel() {}
 }
 
-/// A response body received by a closure, at most one part ahead of the reader.
+/// Receives a body with a closure, at most one part ahead of the reader.
 final class ProducedBody: HTTPResponseBodySource {
     typealias Producer =
         @Sendable (_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws -> HTTPHeaders
@@ -158,7 +156,7 @@ final class ProducedBody: HTTPResponseBodySource {
     private typealias Giver = CheckedContinuation<Void, any Error>
 
     private struct State {
-        /// The closure; `nil` once it has started or the body is cancelled.
+        /// `nil` once the closure has started or the body is cancelled.
         var producer: Producer?
         var task: Task<Void, Never>?
         /// The delivered but unread part, whose producer is waiting.
@@ -166,16 +164,6 @@ final class ProducedBody: HTTPResponseBodySource {
         var giver: Giver?
         var reader: Reader?
         var end: Result<HTTPHeaders, any Error>?
-
-        mutating func takeGiver() -> Giver? {
-            defer { giver = nil }
-            return giver
-        }
-
-        mutating func takeReader() -> Reader? {
-            defer { reader = nil }
-            return reader
-        }
     }
 
     private let state: Mutex<State>
@@ -197,26 +185,24 @@ final class ProducedBody: HTTPResponseBodySource {
             if state.end == nil || state.part != nil { state.end = .failure(CancellationError()) }
             state.part = nil
             defer { state.producer = nil }
-            return (state.task, state.takeReader(), state.takeGiver(), state.producer)
+            return (state.task, state.reader.take(), state.giver.take(), state.producer)
         }
         task?.cancel()
         giver?.resume(throwing: CancellationError())
         reader?.resume(throwing: CancellationError())
         withExtendedLifetime(producer) {}
     }
-}
+    // MARK: Reader
 
-// MARK: Reader
-extension ProducedBody {
     func next() async throws -> Data? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let (result, giver) = state.withLock { state -> (Result<Data?, any Error>?, Giver?) in
                     if let part = state.part {
                         state.part = nil
-                        return (.success(part), state.takeGiver())
+                        return (.success(part), state.giver.take())
                     }
-                    if let end = state.end { return (Self.last(end), nil) }
+                    if let end = state.end { return (end.map { _ in nil }, nil) }
                     state.reader = continuation
                     start(&state)
                     return (nil, nil)
@@ -242,10 +228,8 @@ extension ProducedBody {
             }
         }
     }
-}
+    // MARK: Producer
 
-// MARK: Producer
-extension ProducedBody {
     private func deliver(_ part: Data) async throws {
         guard !part.isEmpty else { return }
         try await withTaskCancellationHandler {
@@ -253,7 +237,7 @@ extension ProducedBody {
                 let (result, reader) = state.withLock { state -> (Result<Void, any Error>?, Reader?) in
                     guard state.end == nil, !Task.isCancelled else { return (.failure(CancellationError()), nil) }
                     guard state.part == nil else { return (.failure(Self.crowd), nil) }
-                    if let reader = state.takeReader() { return (.success(()), reader) }
+                    if let reader = state.reader.take() { return (.success(()), reader) }
                     state.part = part
                     state.giver = continuation
                     return (nil, nil)
@@ -262,13 +246,8 @@ extension ProducedBody {
                 if let result { continuation.resume(with: result) }
             }
         } onCancel: {
-            state.withLock { $0.takeGiver() }?.resume(throwing: CancellationError())
+            state.withLock { $0.giver.take() }?.resume(throwing: CancellationError())
         }
-    }
-
-    /// Returns the reader's result at the end.
-    private static func last(_ end: Result<HTTPHeaders, any Error>) -> Result<Data?, any Error> {
-        end.map { _ in nil }
     }
 
     private static var crowd: NetworkError {
@@ -279,8 +258,8 @@ extension ProducedBody {
         let reader = state.withLock { state in
             if state.end == nil { state.end = end }
             state.task = nil
-            return state.part == nil ? state.takeReader() : nil
+            return state.part == nil ? state.reader.take() : nil
         }
-        reader?.resume(with: Self.last(end))
+        reader?.resume(with: end.map { _ in nil })
     }
 }

@@ -2,14 +2,11 @@
 ///
 /// Foundation and libcurl send a header field *name* with CR/LF unchanged, so they're checked here.
 package enum HTTPSyntax {
-    /// Returns whether the text is a `token`
-    /// ([RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
+    /// [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)
     package static func isToken(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
     }
 
-    /// Returns whether the text is a `token`.
-    ///
     /// Not generic, because generics aren't specialized across modules.
     package static func isToken(_ text: String) -> Bool {
         let bytes = text.utf8.span
@@ -17,7 +14,6 @@ package enum HTTPSyntax {
         return !bytes.isEmpty
     }
 
-    /// Returns whether the byte is valid in a `token`.
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -31,16 +27,14 @@ package enum HTTPSyntax {
         }
     }
 
-    /// Returns whether the text is a field value: no control characters except the horizontal tab
+    /// No control characters except the horizontal tab
     /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     package static func isFieldValue(_ text: some StringProtocol) -> Bool {
         text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
     }
 
-    /// Returns whether the text is a `token68`
-    /// ([RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2)).
-    ///
-    /// Not generic, because generics aren't specialized across modules, and every token is checked.
+    /// [RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2). Not generic, because
+    /// generics aren't specialized across modules, and every token is checked.
     package static func isToken68(_ text: Substring) -> Bool {
         var (isEmpty, isPadded) = (true, false)
         let bytes = text.utf8.span
@@ -56,7 +50,7 @@ package enum HTTPSyntax {
         return !isEmpty
     }
 
-    /// Returns whether the byte is valid in a `token68` before its equals signs.
+    /// Equals signs are padding.
     package static func isToken68Byte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -67,9 +61,8 @@ package enum HTTPSyntax {
         }
     }
 
-    /// Returns a field value as a `quoted-string`
-    /// ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)), with quotation
-    /// marks and backslashes escaped.
+    /// Returns a `quoted-string`, with quotation marks and backslashes escaped
+    /// ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)).
     package static func quotedString(_ text: String) -> String {
         // By scalars: a quotation mark and a following combining mark form one character.
         var quoted = "\""
@@ -82,8 +75,7 @@ package enum HTTPSyntax {
 }
 
 extension Substring {
-    /// The text without surrounding spaces and tabs, as in a field value
-    /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+    /// [RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)
     package var trimmingHTTPWhitespace: Substring {
         let text = utf8
         if let first = text.first, let last = text.last, !first.isHTTPWhitespace, !last.isHTTPWhitespace { return self }
@@ -112,14 +104,13 @@ extension StringProtocol {
 }
 
 extension Span<UInt8> {
-    /// Returns the index of the first occurrence of a byte, or the count.
+    /// Returns the count if the byte doesn't occur.
     func firstIndex(of byte: UInt8) -> Int {
         var index = 0
         while index < count, self[index] != byte { index += 1 }
         return index
     }
 
-    /// Returns the range without white space at its ends.
     func trimmed(_ range: Range<Int>) -> Range<Int> {
         var (start, end) = (range.lowerBound, range.upperBound)
         while start < end, self[start].isHTTPWhitespace { start += 1 }

@@ -1,14 +1,13 @@
 import Foundation
 
-/// A media type with its parameters
-/// ([RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)).
+/// [RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)
 package struct MediaType {
     /// The type and subtype in lower case, such as `application/problem+json`.
     package let essence: String
     /// The parameters, with lower-case names; the first of repeated parameters is used.
     let parameters: [String: String]
 
-    /// Creates a media type from a `Content-Type` value; `nil` without a valid type and subtype.
+    /// Returns `nil` without a valid type and subtype.
     package init?(_ text: String) {
         let parts = Self.split(text)
         let names = parts[0].asciiOnly.split(separator: "/", omittingEmptySubsequences: false)
@@ -64,10 +63,9 @@ package struct MediaType {
     }
 }
 
-/// The media types of file name extensions.
 enum FileExtension {
-    /// Returns the media type that [IANA](https://www.iana.org/assignments/media-types/) registered
-    /// for a file, or, for a few archive formats without a registration, the customary one.
+    /// Returns the media type that [IANA](https://www.iana.org/assignments/media-types/) registered,
+    /// or, for a few archive formats without a registration, the customary one.
     ///
     /// For an unknown extension it's `application/octet-stream`: a wrong guess would mislead the
     /// server.

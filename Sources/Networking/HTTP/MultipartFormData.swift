@@ -37,7 +37,7 @@ public struct MultipartFormData: Sendable {
     ///   make sure that no line of a part begins with two hyphens and the boundary.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the boundary is invalid.
     public init(boundary: String) throws(NetworkError) {
-        guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(\.isBoundaryCharacter),
+        guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.isBoundaryCharacter),
             boundary.utf8.last != UInt8(ascii: " ")
         else {
             throw NetworkError(
@@ -46,6 +46,11 @@ public struct MultipartFormData: Sendable {
             )
         }
         self.boundary = boundary
+    }
+
+    /// A byte of `bchars`.
+    private static func isBoundaryCharacter(_ byte: UInt8) -> Bool {
+        "'()+_,-./:=? ".utf8.contains(byte) || PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
     }
 
     /// Appends a value, like a form's text field.
@@ -104,17 +109,22 @@ public struct MultipartFormData: Sendable {
         appendPart(content, name: name, fileName: fileName, contentType: contentType)
     }
 
-    /// Appends the delimiter line, a part's header and its content.
-    ///
     /// The two hyphens belong to the delimiter, not to the boundary
     /// ([RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
     /// [RFC 7578 §4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2) forbids `filename*`.
     private mutating func appendPart(_ content: HTTPBody, name: String, fileName: String?, contentType: String?) {
-        var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(name.escapedInForm)\""
-        if let fileName { head += "; filename=\"\(fileName.escapedInForm)\"" }
+        var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""
+        if let fileName { head += "; filename=\"\(Self.escaped(fileName))\"" }
         head += "\r\n"
         if let contentType { head += "Content-Type: \(contentType)\r\n" }
         pieces += [.data(Data((head + "\r\n").utf8)), content, .data(Data("\r\n".utf8))]
+    }
+
+    /// Escapes text for use between quotation marks.
+    private static func escaped(_ text: String) -> String {
+        PercentEncoding.encode(text) {
+            $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+        }
     }
 
     /// The value of `Content-Type`: the media type with the boundary.
@@ -134,7 +144,6 @@ public struct MultipartFormData: Sendable {
         return length
     }
 
-    /// A Boolean value that indicates whether the form can be sent again, which a retry requires.
     package var isReplayable: Bool { pieces.allSatisfy(\.isReplayable) }
 
     /// Returns the form as a request body.
@@ -155,7 +164,6 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// The pieces with the closing delimiter.
     private var closedPieces: [HTTPBody] { pieces + [.data(Data("--\(boundary)--\r\n".utf8))] }
 }
 
@@ -170,40 +178,11 @@ extension EndpointBody {
 }
 
 extension HTTPBody {
-    /// The data, if it's in memory.
     var held: Data? {
         switch source {
         case .none: Data()
         case .data(let data): data
         case .file, .stream: nil
-        }
-    }
-}
-
-extension String {
-    /// The text escaped for use between quotation marks.
-    fileprivate var escapedInForm: String {
-        var text = ""
-        for scalar in unicodeScalars {
-            switch scalar {
-            case "\"", "\\", "\0"..."\u{1F}", "\u{7F}":
-                text += scalar.value < 16 ? "%0" : "%"
-                text += String(scalar.value, radix: 16, uppercase: true)
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
-    }
-}
-
-extension UInt8 {
-    /// A Boolean value that indicates whether the byte is one of the `bchars`.
-    fileprivate var isBoundaryCharacter: Bool {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: "'()+_,-./:=? ".utf8.contains(self)
         }
     }
 }

@@ -3,8 +3,6 @@
 /// Foundation's character sets don't escape `+`, `&` and `=` where required, so this type defines
 /// the allowed bytes.
 package enum PercentEncoding {
-    /// Encodes all bytes except those to keep, by default unreserved characters, with upper-case
-    /// hex digits.
     package static func encode(
         _ text: some StringProtocol,
         keeping stays: (UInt8) -> Bool = PercentEncoding.isUnreserved
@@ -12,7 +10,7 @@ package enum PercentEncoding {
         encode(octets: text.utf8, keeping: stays)
     }
 
-    /// Encodes all bytes except those to keep, which must be ASCII.
+    /// The bytes to keep must be ASCII, or whole characters.
     package static func encode(octets: some Sequence<UInt8>, keeping stays: (UInt8) -> Bool) -> String {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(octets.underestimatedCount)
@@ -37,12 +35,12 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Decodes the escapes of a text, but no `+`; returns `nil` if one is malformed.
+    /// Doesn't decode `+`; returns `nil` if an escape is malformed.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(octets: text.utf8)
     }
 
-    /// Decodes the escapes of UTF-8 text; returns `nil` if one is malformed.
+    /// Returns `nil` if an escape is malformed.
     package static func decode(octets: some Sequence<UInt8>) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(octets.underestimatedCount)
@@ -60,13 +58,11 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Returns whether each byte is allowed or part of a well-formed escape.
     package static func isEncoded(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> Bool {
         decode(text) != nil && text.utf8.allSatisfy { $0 == UInt8(ascii: "%") || isAllowed($0) }
     }
 
-    /// Returns whether the byte is `unreserved`
-    /// ([RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
+    /// [RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -77,14 +73,12 @@ package enum PercentEncoding {
         }
     }
 
-    /// Returns whether the byte is valid in a path segment
-    /// ([RFC 3986 §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
+    /// A character of a segment ([RFC 3986 §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static func isPathCharacter(_ byte: UInt8) -> Bool {
         isUnreserved(byte) || isSubDelimiter(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "@")
     }
 
-    /// Returns whether the byte is valid in a query
-    /// ([RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
+    /// [RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)
     package static func isQueryCharacter(_ byte: UInt8) -> Bool {
         isPathCharacter(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?")
     }
@@ -109,7 +103,6 @@ package enum PercentEncoding {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
-    /// Returns the value of a hexadecimal digit, or `nil` for another byte.
     package static func hexValue(_ digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
@@ -126,17 +119,13 @@ package enum PercentEncoding {
 /// Foundation's `URLComponents` doesn't escape `+` and `/`, so servers decode a token's `+` as a
 /// space.
 package enum FormURLEncoded {
-    /// The media type of the format.
     package static let contentType = "application/x-www-form-urlencoded"
 
-    /// Encodes name–value pairs in order.
     package static func encode(_ pairs: [(name: String, value: String)]) -> String {
         pairs.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Encodes a name or value.
-    ///
-    /// Letters, digits and `*-._` are kept, a space becomes `+`, and other UTF-8 bytes `%XX`.
+    /// Keeps letters, digits and `*-._`; a space becomes `+`.
     package static func encode(_ text: String) -> String {
         let encoded = PercentEncoding.encode(text) { byte in
             byte == UInt8(ascii: " ") || byte == UInt8(ascii: "*")
@@ -145,8 +134,7 @@ package enum FormURLEncoded {
         return String(decoding: encoded.utf8.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
     }
 
-    /// Decodes the pairs of a form, in order; returns `nil` if an escape is malformed or the bytes
-    /// aren't UTF-8.
+    /// Returns `nil` if an escape is malformed or the bytes aren't UTF-8.
     package static func decode(_ form: some StringProtocol) -> [(name: String, value: String)]? {
         var pairs: [(name: String, value: String)] = []
         for pair in form.utf8.split(separator: UInt8(ascii: "&")) {
@@ -159,7 +147,7 @@ package enum FormURLEncoded {
         return pairs
     }
 
-    /// Decodes a name or value; returns `nil` if an escape is malformed or the bytes aren't UTF-8.
+    /// Returns `nil` if an escape is malformed or the bytes aren't UTF-8.
     package static func decodeComponent(_ text: some StringProtocol) -> String? {
         decodeComponent(octets: text.utf8)
     }

@@ -1,7 +1,5 @@
-/// The request line and header fields of a request.
 package struct RequestHead: Equatable, Sendable {
-    /// The framing that determines the end of the body
-    /// ([RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6)).
+    /// [RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6)
     package enum Framing: Equatable, Sendable {
         case length(Int)
         case chunked
@@ -18,21 +16,18 @@ package struct RequestHead: Equatable, Sendable {
         (self.minorVersion, self.headers) = (minorVersion, headers)
     }
 
-    /// A Boolean value that indicates whether the client waits for `100 (Continue)`.
     package var expectsContinue: Bool {
         minorVersion >= 1 && headers.values(for: "Expect").contains { $0.equalsIgnoringASCIICase("100-continue") }
     }
 
-    /// A Boolean value that indicates whether the client keeps the connection alive
-    /// ([RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
+    /// [RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)
     package var keepsAlive: Bool {
         let options = headers.values(for: "Connection").flatMap { $0.asciiOnly.split { ", \t".contains($0) } }
         if options.contains(where: { $0.equalsIgnoringASCIICase("close") }) { return false }
         return minorVersion >= 1 || options.contains { $0.equalsIgnoringASCIICase("keep-alive") }
     }
 
-    /// Returns whether the text has one of the four forms of
-    /// [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
+    /// [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)
     static func isTarget(_ text: String, for method: HTTPMethod) -> Bool {
         switch method {
         case .connect: text.contains(":") && !text.contains("/")
@@ -41,9 +36,7 @@ package struct RequestHead: Equatable, Sendable {
         }
     }
 
-    /// Returns the framing, after validating the fields that determine the end of the message.
-    ///
-    /// An ambiguous message is rejected and not repaired.
+    /// Rejects an ambiguous message, and doesn't repair it.
     package func framing(maximumBodySize: Int) throws(RequestFault) -> Framing {
         let hosts = headers.values(for: "Host")
         guard hosts.count == 1 || (minorVersion == 0 && hosts.isEmpty) else {
@@ -82,7 +75,7 @@ package struct RequestFault: Error, Equatable, Sendable {
         self.reason = reason
     }
 
-    /// Creates a syntax fault with the status 400.
+    /// The status is 400.
     package init(_ reason: String) {
         self.init(400, reason)
     }
@@ -93,17 +86,14 @@ package struct RequestFault: Error, Equatable, Sendable {
 /// It follows [RFC 9112](https://www.rfc-editor.org/rfc/rfc9112) strictly: lines end with CRLF, and
 /// nothing is unfolded or repaired. Each byte is read once, and buffers never exceed the limits.
 package struct RequestHeadReader: Sendable {
-    /// The limits on the memory that a peer can use.
     package struct Limits: Sendable, Equatable {
-        /// The maximum number of bytes in the request line.
+        /// The sizes of the request line and of a section of fields, in bytes.
         package var line: Int
-        /// The maximum number of bytes in a section of fields.
         package var fields: Int
         /// The maximum number of fields in a section.
         package var fieldCount: Int
-        /// The maximum number of empty lines before a request, which
-        /// [RFC 9112 §2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2) asks servers to
-        /// ignore.
+        /// The maximum number of empty lines before a request
+        /// ([RFC 9112 §2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2)).
         package var emptyLines: Int
 
         package init(line: Int = 16 << 10, fields: Int = 64 << 10, fieldCount: Int = 256, emptyLines: Int = 4) {
@@ -124,9 +114,9 @@ package struct RequestHeadReader: Sendable {
         self.limits = limits
     }
 
-    /// Consumes input until a head is complete or the input is empty, and returns a complete head.
+    /// Consumes input until a head is complete or the input is empty.
     ///
-    /// - Throws: A fault; the reader can't be used again.
+    /// After an error, the reader can't be used again.
     package mutating func readHead(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> RequestHead? {
         while head == nil {
             guard let line = try readLine(from: &input, limit: limits.line, status: 414) else { return nil }
@@ -143,10 +133,7 @@ package struct RequestHeadReader: Sendable {
         return head
     }
 
-    /// Consumes input until a header or trailer section is complete or the input is empty, and
-    /// returns the fields of a complete section.
-    ///
-    /// - Throws: A fault; the reader can't be used again.
+    /// Consumes input until a header or trailer section is complete or the input is empty.
     package mutating func readFields(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> HTTPHeaders? {
         while true {
             let room = limits.fields - sectionSize
@@ -163,11 +150,8 @@ package struct RequestHeadReader: Sendable {
         }
     }
 
-    /// Consumes input until a line is complete or the input is empty, and returns a complete line
-    /// without its CRLF.
-    ///
-    /// - Throws: A fault, with the given status if the line with its line feed exceeds the limit;
-    ///   the reader can't be used again.
+    /// Consumes input until a line is complete or the input is empty, and returns a line without its
+    /// CRLF.
     package mutating func readLine(
         from input: inout ArraySlice<UInt8>,
         limit: Int,
@@ -226,9 +210,8 @@ package struct RequestHeadReader: Sendable {
     }
 }
 
-/// A parser for content with the chunked transfer coding
-/// ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)), in bytes that arrive in
-/// pieces of any size.
+/// A parser for content with the chunked transfer coding, in bytes that arrive in pieces of any size
+/// ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
 package struct ChunkedBodyReader: Sendable {
     private enum State {
         case size
@@ -240,20 +223,16 @@ package struct ChunkedBodyReader: Sendable {
     private let limit: Int
     private let lineLimit: Int
     private var state = State.size
-    /// The decoded content so far.
     package private(set) var body: [UInt8] = []
 
-    /// Creates a reader with the maximum sizes of the decoded content and of a line with a chunk's
-    /// size, in bytes.
+    /// The limits are of the decoded content and of a line with a chunk's size, in bytes.
     package init(limit: Int, lineLimit: Int = RequestHeadReader.Limits().line) {
         self.limit = limit
         self.lineLimit = lineLimit
     }
 
-    /// Consumes input until the content is complete or the input is empty.
-    ///
-    /// - Returns: The trailer fields; `nil` if the content is incomplete.
-    /// - Throws: A fault; the reader can't be used again.
+    /// Consumes input until the content is complete or the input is empty; returns the trailer fields of
+    /// complete content.
     package mutating func consume(
         _ input: inout ArraySlice<UInt8>,
         _ reader: inout RequestHeadReader

@@ -9,7 +9,6 @@ import Synchronization
 /// of 500 or more and a transport's error are failures; a cancellation isn't counted. It counts
 /// what passes it, so an attempt that a later authenticator repeats is one attempt.
 public final class CircuitBreaker: RequestInterceptor {
-    /// The conditions that open a circuit, and the pause until it can close.
     struct Rules {
         let failureRatio: Double
         let minimumAttempts: Int
@@ -91,7 +90,6 @@ public final class CircuitBreaker: RequestInterceptor {
     }
 }
 
-/// The state of an origin's circuit.
 struct Circuit {
     enum Outcome {
         case success, failure, nothing

@@ -145,12 +145,6 @@ public struct FailedRequest: Sendable {
     public let context: InterceptorContext
 
     /// Creates a failure, for testing.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - response: The response. The default is `nil`.
-    ///   - error: The reason.
-    ///   - context: The operation. The default is one without earlier failures.
     public init(
         _ request: HTTPRequest,
         response: HTTPResponse? = nil,
@@ -196,15 +190,8 @@ public struct InterceptorContext: Sendable {
     /// interceptors.
     public let isStreamed: Bool
 
-    /// Creates a context, for testing interceptors.
-    ///
-    /// - Parameters:
-    ///   - retryState: The failures and delays so far.
-    ///   - deadline: The deadline of the whole operation.
-    ///   - operation: The operation's number.
-    ///   - attempt: The attempt's number. By default, one more than the failures.
-    ///   - traits: The traits of the operation's requests.
-    ///   - isStreamed: Whether the response's body is streamed.
+    /// Creates a context, for testing interceptors. The attempt is one more than the failures by
+    /// default.
     public init(
         retryState: Retry.State = .empty,
         deadline: ContinuousClock.Instant? = nil,
@@ -254,11 +241,8 @@ public struct InterceptorChain: Sendable {
     private(set) var voters: [any RetryVoter] = []
     /// The voters for credentials of the wire, whose retries are free and counted apart.
     private(set) var authenticationVoters: [any RetryVoter] = []
-    /// The header fields that the authenticators set.
     private(set) var credentialFields: Set<String> = []
-    /// A Boolean value that indicates whether an interceptor is a cache.
     private(set) var hasCache = false
-    /// The reason why no request can be sent with this list.
     private(set) var defect: NetworkError?
 
     init(_ interceptors: [any Interceptor] = []) {
@@ -284,7 +268,7 @@ public struct InterceptorChain: Sendable {
     /// - Parameter voter: The voter.
     public mutating func add(_ voter: any RetryVoter) { voters.append(voter) }
 
-    /// Adds an interceptor that sets credentials, and that requests without authentication omit.
+    /// Requests without authentication omit the interceptor.
     package mutating func addAuthenticator(_ interceptor: any RequestInterceptor, credentialFields: Set<String>) {
         around.append(Link(role: interceptor, isAuthenticator: true))
         self.credentialFields.formUnion(credentialFields)
@@ -309,7 +293,6 @@ public struct InterceptorChain: Sendable {
         hasCache = true
     }
 
-    /// The chain without authenticators.
     var withoutAuthenticators: Self {
         var chain = self
         chain.around.removeAll(where: \.isAuthenticator)
@@ -318,12 +301,10 @@ public struct InterceptorChain: Sendable {
         return chain
     }
 
-    /// Adds an interceptor before all others.
     mutating func prepend(_ interceptor: any RequestInterceptor) {
         around.insert(Link(role: interceptor, isAuthenticator: false), at: 0)
     }
 
-    /// Adds an interceptor that sets credentials before all others.
     mutating func prependAuthenticator(_ interceptor: any RequestInterceptor, credentialFields: Set<String>) {
         around.insert(Link(role: interceptor, isAuthenticator: true), at: 0)
         self.credentialFields.formUnion(credentialFields)
@@ -380,12 +361,10 @@ public struct Wire: Sendable {
     /// The redirects that led to the request, oldest first.
     public let redirects: [RedirectHop]
 
-    /// The request that has reached the transport last.
     final class Progress: Sendable {
         let sent = Mutex<HTTPRequest?>(nil)
     }
 
-    /// The request as the later interceptors sent it last; `nil` before that.
     package var sent: HTTPRequest? { progress.flatMap { $0.sent.withLock(\.self) } }
 
     /// Sends a request with the later interceptors.

@@ -76,23 +76,13 @@ package protocol AuthenticationSession: Sendable {
     mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action
 }
 
-/// The answer to an authenticated request.
 package struct AuthenticationAnswer: Sendable {
     package let request: HTTPRequest
     package let response: HTTPResponse
-    /// The error of a response that isn't accepted; `nil` for one that is.
     package let error: ServerError?
     package let context: InterceptorContext
-
-    package init(request: HTTPRequest, response: HTTPResponse, error: ServerError?, context: InterceptorContext) {
-        self.request = request
-        self.response = response
-        self.error = error
-        self.context = context
-    }
 }
 
-/// The interceptor that authenticates each request, and repeats it as its session decides.
 package struct AuthenticationInterceptor: RequestInterceptor {
     private let makeSession: @Sendable () -> any AuthenticationSession
 
@@ -139,7 +129,6 @@ package struct AuthenticationInterceptor: RequestInterceptor {
     }
 }
 
-/// The authentication by a `URLRequestAuthenticator`.
 private struct URLRequestSession: AuthenticationSession {
     let authenticator: any URLRequestAuthenticator
 
@@ -241,7 +230,6 @@ extension NetworkClient {
     }
 }
 
-/// The authentication of one request with a provider's token.
 private struct ProvidedTokenSession: AuthenticationSession {
     let provider: any AuthenticationProvider
     let exchangeRequest: URLRequest

@@ -17,13 +17,13 @@ struct JSONRedactor {
         self.isSecret = isSecret
     }
 
-    /// Returns the text without secrets; `nil` if it isn't JSON.
+    /// Returns `nil` if the text isn't JSON.
     func redacted() -> [UInt8]? {
         var copy = self
         return copy.run() ? copy.result : nil
     }
 
-    /// Returns text with JSON anywhere in it, such as an event stream, without secrets.
+    /// Redacts text with JSON anywhere in it, such as an event stream.
     ///
     /// It replaces the value after each secret name that's a string followed by a colon, even in
     /// malformed JSON, and reports it.
@@ -102,7 +102,7 @@ struct JSONRedactor {
         return rest.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: ":")
     }
 
-    /// The length of the string at the position, with its quotes; `nil` if it doesn't end.
+    /// Includes the quotes; `nil` if the string at the position doesn't end.
     private var stringLength: Int? { stringLength(atMost: .max) }
 
     private func stringLength(atMost limit: Int) -> Int? {
@@ -118,7 +118,7 @@ struct JSONRedactor {
         return nil
     }
 
-    /// Returns an unescaped name; `nil` if it's malformed, which counts as the name of a secret.
+    /// Returns `nil` for a malformed name, which counts as the name of a secret.
     private func text(_ string: ArraySlice<UInt8>) -> String? {
         guard string.contains(UInt8(ascii: "\\")) else {
             return String(decoding: string.dropFirst().dropLast(), as: UTF8.self)

@@ -30,7 +30,6 @@ public struct Redaction: Sendable {
     private var parameterNames: Set<String>
     /// The values that are removed wherever they occur, the longest first.
     private var values: [[UInt8]] = []
-    /// A Boolean value that indicates whether redaction is off.
     let isOff: Bool
 
     private init(headers: [String], names: [String], parameterNames: [String], isOff: Bool = false) {
@@ -99,7 +98,7 @@ public struct Redaction: Sendable {
         isOff ? url.absoluteString : redactedURL(url.absoluteString)
     }
 
-    /// Returns the text of a URL, or of its query, without secrets.
+    /// Redacts the text of a URL, or of its query.
     package func redacted(target: String) -> String {
         isOff ? target : redactedURL(target)
     }
@@ -153,7 +152,6 @@ public struct Redaction: Sendable {
         "basic", "bearer", "digest", "dpop", "negotiate", "hoba", "mutual", "token",
     ]
 
-    /// Returns whether the whole value of a header field is secret.
     private func isCredential(_ field: String) -> Bool {
         let name = Self.normalized(field)
         if headers.contains(name) { return true }
@@ -188,14 +186,13 @@ public struct Redaction: Sendable {
         return text(of: path + redactedParameters(Array(octets[mark...]), separators: Self.querySeparators))
     }
 
-    /// Returns text that may contain JSON, URLs and forms without secrets.
+    /// Redacts text that may contain JSON, URLs and forms.
     private func redactedText(_ octets: [UInt8]) -> String {
         let octets = JSONRedactor(octets) { isSecret($0) }.redactedWithinText()
         let parameters = redactedParameters(Self.withoutUserInformation(octets), separators: Self.textSeparators)
         return text(of: parameters)
     }
 
-    /// Replaces the user information of each URL.
     private static func withoutUserInformation(_ octets: [UInt8]) -> [UInt8] {
         let mark = Array("://".utf8)
         guard octets.contains(UInt8(ascii: "@")) else { return octets }
@@ -232,7 +229,7 @@ public struct Redaction: Sendable {
             let end = rest.firstIndex(where: separators.contains) ?? rest.endIndex
             let pair = rest[..<end]
             if let sign = pair.firstIndex(of: UInt8(ascii: "=")), sign + 1 < end,
-                isSecret(Self.decoded(pair[..<sign]), isParameter: true)
+                isSecret(Self.decoded(String(decoding: pair[..<sign], as: UTF8.self)), isParameter: true)
             {
                 report(Array(pair[(sign + 1)...]))
                 result += pair[...sign] + Array(Self.placeholder.utf8)
@@ -245,16 +242,14 @@ public struct Redaction: Sendable {
         return result
     }
 
-    private static func decoded(_ name: ArraySlice<UInt8>) -> String {
-        let text = String(decoding: name, as: UTF8.self)
-        return PercentEncoding.decode(text).map { String(decoding: $0, as: UTF8.self) } ?? text
+        static func decoded(_ name: some StringProtocol) -> String {
+        PercentEncoding.decode(name).map { String(decoding: $0, as: UTF8.self) } ?? String(name)
     }
 
     private func text(of octets: [UInt8]) -> String {
         String(decoding: Self.withoutJWTs(withoutValues(octets)), as: UTF8.self)
     }
 
-    /// Replaces the ``values``.
     private func withoutValues(_ octets: [UInt8]) -> [UInt8] {
         guard !values.isEmpty else { return octets }
         let starts = Set(values.compactMap(\.first))
@@ -307,7 +302,7 @@ extension Redaction {
 
     /// Returns a redaction that also removes the credentials of a request, in any spelling that a
     /// response is likely to use.
-    func removingCredentials(url: URL?, headers: HTTPHeaders, body: Data?) -> Self {
+    func removingCredentials(of request: HTTPRequest) -> Self {
         guard !isOff else { return self }
         var found: Set<[UInt8]> = []
         func add(_ value: some Sequence<UInt8>) {
@@ -319,7 +314,7 @@ extension Redaction {
                 found.insert(text.flatMap { $0 == UInt8(ascii: "/") ? Array(#"\/"#.utf8) : [$0] })
             }
         }
-        for field in headers where isCredential(field.name) {
+        for field in request.headers where isCredential(field.name) {
             add(field.value.utf8)
             // The text after the scheme, and the values of cookies.
             add(field.value.utf8.drop { $0 != UInt8(ascii: " ") }.dropFirst())
@@ -332,12 +327,10 @@ extension Redaction {
             add(pair)
             add(pair.drop { $0 != UInt8(ascii: ":") }.dropFirst())
         }
-        if let url {
-            let text = Array(url.absoluteString.utf8)
-            _ = redactedParameters(text, separators: Self.querySeparators.union(Self.pathSeparators), report: add)
-            _ = redactedParameters(text, separators: Self.querySeparators, report: add)
-        }
-        if let body {
+        let text = Array(request.url.absoluteString.utf8)
+        _ = redactedParameters(text, separators: Self.querySeparators.union(Self.pathSeparators), report: add)
+        _ = redactedParameters(text, separators: Self.querySeparators, report: add)
+        if let body = request.heldBody {
             let octets = [UInt8](body)
             _ = JSONRedactor(octets) { isSecret($0, isParameter: true) }.redactedWithinText(report: add)
             _ = redactedParameters(octets, separators: Self.formSeparators, report: add)
@@ -347,7 +340,7 @@ extension Redaction {
         return copy
     }
 
-    /// Returns a text without the removed values, such as the text of an error.
+    /// Removes the values of this redaction only, as from the text of an error.
     func redacted(text: String) -> String {
         isOff || values.isEmpty ? text : self.text(of: Array(text.utf8))
     }

@@ -132,7 +132,7 @@ public final class RequestLogger: ClientObserver {
 }
 
 extension String {
-    /// The text without characters that could start a new line or control a terminal.
+    /// Replaces characters that could start a new line or control a terminal.
     fileprivate var withoutControls: String {
         let harmless = unicodeScalars.map { scalar -> Unicode.Scalar in
             switch scalar.properties.generalCategory {
@@ -148,12 +148,10 @@ extension String {
 ///
 /// This package's errors contain no secrets; an error from elsewhere might, even as a cause.
 package protocol LoggableError: Error {
-    /// The failure, with the causes that can be logged.
     var logText: String { get }
 }
 
 extension LoggableError {
-    /// Returns a text followed by the cause, if the cause can be logged.
     package func logText(_ text: String, cause: (any Error)?) -> String {
         guard let cause = cause as? any LoggableError else { return text }
         return "\(text) (\(cause.logText))"

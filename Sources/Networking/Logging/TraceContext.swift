@@ -75,12 +75,6 @@ public struct TraceContext: Sendable, Hashable {
     /// Creates a context.
     ///
     /// The result is `nil` if an identifier is malformed or zero, or the state isn't a field value.
-    ///
-    /// - Parameters:
-    ///   - traceID: The trace identifier.
-    ///   - parentID: The identifier of the caller's span.
-    ///   - isSampled: Whether the trace is recorded.
-    ///   - state: The vendors' additions.
     public init?(traceID: String, parentID: String, isSampled: Bool, state: String? = nil) {
         guard Self.isIdentifier(traceID, length: 32), Self.isIdentifier(parentID, length: 16),
             state.map({ HTTPSyntax.isFieldValue($0) }) ?? true

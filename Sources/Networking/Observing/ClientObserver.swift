@@ -89,7 +89,6 @@ package protocol ObservableInterceptor: Interceptor {
 }
 
 extension [any Interceptor] {
-    /// Makes the interceptors report their events to observers.
     func report(to observers: [any ClientObserver]) {
         guard !observers.isEmpty else { return }
         for case let interceptor as any ObservableInterceptor in self { interceptor.add(observers) }
@@ -102,7 +101,6 @@ extension [any ClientObserver] {
         others.isEmpty ? self : self + others.filter { other in !contains { $0 === other } }
     }
 
-    /// Reports an event to each observer.
     package func observe(_ event: any ObservedEvent) {
         for observer in self { observer.observe(event) }
     }

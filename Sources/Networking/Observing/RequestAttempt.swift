@@ -21,13 +21,6 @@ public struct RequestAttempt: Sendable {
     public var exchanges: [HTTPTransportMetrics] = []
 
     /// Creates an attempt, for testing observers.
-    ///
-    /// - Parameters:
-    ///   - context: The context of the operation.
-    ///   - duration: The duration of the attempt.
-    ///   - request: The request as sent.
-    ///   - response: The response.
-    ///   - error: The reason why the attempt failed.
     public init(
         context: InterceptorContext,
         duration: Duration,
@@ -43,7 +36,6 @@ public struct RequestAttempt: Sendable {
     }
 }
 
-/// A collector for the metrics of an attempt's requests.
 final class MetricsBox: Sendable {
     private let exchanges = Mutex<[HTTPTransportMetrics]>([])
     private let observers: [any ClientObserver]
@@ -54,7 +46,7 @@ final class MetricsBox: Sendable {
 
     var all: [HTTPTransportMetrics] { exchanges.withLock { $0 } }
 
-    /// Observes a request in addition to any existing observer, and reports its connection.
+    /// Keeps any existing observer of the request.
     func observe(_ request: inout HTTPRequest) {
         let other = request.observer
         let url = request.url

@@ -105,7 +105,6 @@ public final class ExchangeRecorder: HTTPTransport {
     }
 }
 
-/// A body that is recorded while it's read.
 final class RecordedBody: HTTPResponseBodySource {
     private struct State {
         var data = Data()
@@ -188,7 +187,7 @@ final class RecordingFile: Sendable {
     let url: URL
     private let state: Mutex<State>
 
-    /// Creates a file in a folder, and removes the oldest sessions beyond a limit.
+    /// Removes the oldest sessions beyond the limit.
     init(in folder: URL, at date: Date, limit: Int) throws {
         let files = FileManager.default
         try files.createDirectory(

@@ -18,10 +18,8 @@ package struct HARLog: Decodable {
         let log: HARLog
     }
 
-    /// Decodes a recording.
-    ///
-    /// A recording that is truncated in the middle of an entry, for example by a system crash, is
-    /// decoded up to that entry if each entry is on its own line, as in this library's recordings.
+    /// Decodes a recording, up to an entry that is cut off, for example by a system crash, if each entry
+    /// is on its own line, as in this library's recordings.
     ///
     /// - Throws: ``NetworkError`` with the code `decoding`.
     package init(_ data: Data) throws(NetworkError) {
@@ -50,11 +48,9 @@ package struct HARLog: Decodable {
 
     // MARK: Incremental writing
 
-    /// The text before the entries, on its own line.
     static let head =
         #"{"log":{"creator":{"name":"swift-authenticated-client","version":"0"},"entries":["# + "\n"
 
-    /// The text after the entries.
     static let tail = #"],"version":"1.2"}}"# + "\n"
 
     static func line(_ entry: HAREntry) throws -> Data {
@@ -64,7 +60,6 @@ package struct HARLog: Decodable {
     }
 }
 
-/// A request and its response in a recording.
 package struct HAREntry: Codable {
     package var startedDateTime: String
     /// The total time in milliseconds.
@@ -124,7 +119,7 @@ package struct HAREntry: Codable {
         /// `true` if there was a body that was omitted.
         package var _omitted: Bool?
 
-        /// The bytes; `nil` if they were omitted or can't be decoded.
+        /// `nil` if the bytes were omitted or can't be decoded.
         package var octets: Data? {
             if _omitted == true { return nil }
             guard let text else { return Data() }
@@ -146,7 +141,7 @@ package struct HAREntry: Codable {
         var wait = 0.0
         var receive = 0.0
 
-        /// Decodes timings; browsers omit unknown values.
+        /// Browsers omit unknown values.
         package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             func value(_ key: CodingKeys) -> Double? { try? container.decode(Double.self, forKey: key) }
@@ -159,12 +154,10 @@ package struct HAREntry: Codable {
             receive = value(.receive) ?? 0
         }
 
-        /// Creates timings of which only the total is known.
         init(total: Duration) {
             wait = max(0, total / .milliseconds(1))
         }
 
-        /// Creates timings from a transport's metrics.
         init(_ metrics: HTTPTransportMetrics) {
             var last = Duration.zero
             func phase(until moment: Duration?) -> Double {
@@ -187,7 +180,7 @@ package struct HAREntry: Codable {
 }
 
 extension Date {
-    /// The date in HAR format: ISO 8601 with milliseconds and a time zone.
+    /// ISO 8601 with milliseconds and a time zone.
     var harText: String {
         // The style truncates, so add a little to avoid losing a millisecond.
         let rounded = Date(timeIntervalSince1970: (timeIntervalSince1970 * 1_000).rounded() / 1_000 + 0.000_1)
@@ -195,7 +188,6 @@ extension Date {
     }
 }
 
-/// A writer that converts requests and responses to recording entries without secrets.
 struct HAREntryWriter: Sendable {
     var redaction: Redaction
     let opaqueBodies: ExchangeRecorder.OpaqueBodies
@@ -210,23 +202,13 @@ struct HAREntryWriter: Sendable {
     ) -> HAREntry {
         var writer = self
         writer.redaction = redaction.removingCredentials(of: request)
-        return writer.redactedEntry(request, result, began: began, duration: duration, metrics: metrics)
-    }
-
-    private func redactedEntry(
-        _ request: HTTPRequest,
-        _ result: Result<HTTPTransportResponse, any Error>,
-        began: Date,
-        duration: Duration,
-        metrics: HTTPTransportMetrics?
-    ) -> HAREntry {
         let timings = metrics.map(HAREntry.Timings.init) ?? HAREntry.Timings(total: duration)
         let version = (try? result.get().version) ?? metrics?.version ?? ""
         return HAREntry(
             startedDateTime: began.harText,
             time: timings.total,
-            request: self.request(request, version: version),
-            response: response(result, metrics: metrics),
+            request: writer.request(request, version: version),
+            response: writer.response(result, metrics: metrics),
             timings: timings,
             serverIPAddress: metrics?.remoteAddress
         )
@@ -243,8 +225,8 @@ struct HAREntryWriter: Sendable {
             queryString: query.split(separator: "&").map { pair in
                 let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 return HAREntry.Pair(
-                    name: Self.decoded(parts[0]),
-                    value: parts.count == 2 ? Self.decoded(parts[1]) : ""
+                    name: Redaction.decoded(parts[0]),
+                    value: parts.count == 2 ? Redaction.decoded(parts[1]) : ""
                 )
             },
             postData: postData(request.body, contentType: request.headers["Content-Type"]),
@@ -308,16 +290,5 @@ struct HAREntryWriter: Sendable {
 
     private func pairs(_ headers: HTTPHeaders) -> [HAREntry.Pair] {
         redaction.redacted(headers).map { HAREntry.Pair(name: $0.name, value: $0.value) }
-    }
-
-    private static func decoded(_ text: Substring) -> String {
-        PercentEncoding.decode(text).map { String(decoding: $0, as: UTF8.self) } ?? String(text)
-    }
-}
-
-extension Redaction {
-    /// Returns a redaction that also removes the credentials of a request.
-    func removingCredentials(of request: HTTPRequest) -> Self {
-        removingCredentials(url: request.url, headers: request.headers, body: request.heldBody)
     }
 }

@@ -26,7 +26,6 @@ public final class ReplayTransport: HTTPTransport {
     private let entries: [HAREntry]
     private let matching: Matching
     private let redaction: Redaction
-    /// The number of times each entry was played back.
     private let uses: Mutex<[Int]>
 
     /// Creates a transport from a recording.
@@ -116,7 +115,7 @@ public final class ReplayTransport: HTTPTransport {
         return "\(entry.request.method) \(Self.comparable(url))"
     }
 
-    /// Returns the body as recorded; `nil` if the recorder would omit it.
+    /// Returns `nil` if the recorder would omit the body.
     private func comparable(_ request: HTTPRequest, _ redaction: Redaction) -> Data? {
         switch request.body.source {
         case .none: return Data()

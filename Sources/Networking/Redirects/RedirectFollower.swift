@@ -5,7 +5,6 @@ import OpenSSLCrypto
 struct RedirectFollower {
     let operation: ClientOperation
     private let limits: HTTPTransportLimits
-    /// Receives the metrics of each request.
     private let metrics: MetricsBox?
 
     init(_ operation: ClientOperation, _ limits: HTTPTransportLimits, _ metrics: MetricsBox?) {
@@ -17,11 +16,9 @@ struct RedirectFollower {
     /// The error of an interceptor that couldn't complete a request, which wasn't sent.
     struct Incomplete: Error {
         let cause: any Error
-        /// A Boolean value that indicates whether a server has acted on an earlier request.
         let isAfterRedirect: Bool
     }
 
-    /// Sends a request and returns the last response.
     func send(_ request: HTTPRequest) async throws -> HTTPResponse {
         var response = try await exchange(request)
         guard (300...399).contains(response.status) else { return HTTPResponse(response, from: request.url) }
@@ -48,9 +45,8 @@ struct RedirectFollower {
         return HTTPResponse(response, from: steps.request.url, redirects: steps.hops)
     }
 
-    /// Sends one request, completed by the interceptors.
-    ///
-    /// The redirects keep the request without what they add, so that the next one doesn't have it.
+    /// The redirects keep the request without what the interceptors add, so that the next one doesn't
+    /// have it.
     private func exchange(
         _ request: HTTPRequest,
         after redirects: [RedirectHop] = []
@@ -65,7 +61,6 @@ struct RedirectFollower {
         }
     }
 
-    /// Sends one request that has passed all interceptors.
     func sendOnce(_ request: HTTPRequest) async throws -> HTTPTransportResponse {
         let transport = operation.loop.transport
         guard metrics != nil || request.hasDigest else { return try await transport.send(request, limits: limits) }
@@ -97,8 +92,6 @@ extension HTTPTransportResponse {
 
 /// The requests of one operation, each of which is a redirect of the previous one.
 private struct Chain {
-    /// The identity of a request.
-    ///
     /// Header fields are included, because a request that lost its credentials differs.
     struct Step: Hashable {
         let method: HTTPMethod
@@ -119,10 +112,10 @@ private struct Chain {
     /// The next request, or the last one sent.
     private(set) var request: HTTPRequest
     private(set) var hops: [RedirectHop] = []
-    /// The requests sent; empty without redirects, as most operations have none.
+    /// Empty without redirects, as most operations have none.
     private(set) var steps: Set<Step> = []
 
-    /// Advances to the next request; returns `false` if the response is for the caller.
+    /// Returns `false` if the response is for the caller.
     mutating func follow(_ response: HTTPTransportResponse) async throws -> Bool {
         if policy.isNever { return false }
         guard let rules = RedirectRules(request: request, status: response.status),
@@ -168,7 +161,7 @@ struct RedirectRules {
     private let request: HTTPRequest
     private let status: Int
 
-    /// Creates the rules for a response; `nil` if its status doesn't redirect this request.
+    /// Returns `nil` if the status doesn't redirect this request.
     init?(request: HTTPRequest, status: Int) {
         switch status {
         case 301, 302, 303, 307, 308: break
@@ -180,7 +173,6 @@ struct RedirectRules {
         self.status = status
     }
 
-    /// Returns the request for the target.
     func proposal(for target: URL, sensitiveHeaders: Set<String>) -> HTTPRequest {
         var next = request
         next.url = target
@@ -240,12 +232,10 @@ struct RedirectRules {
         return reference.text
     }
 
-    /// The fields that describe the original request.
     private static let resourceFields = ["Host", "Content-Length"]
     private static let credentialFields = ["Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "DPoP"]
 
-    /// Returns whether a field describes the body
-    /// ([RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5).
+    /// [RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5
     private static func isContentField(_ name: String) -> Bool {
         name.prefix(8).equalsIgnoringASCIICase("Content-")
             || ["Digest", "Repr-Digest", "Last-Modified", "Expect", "Trailer"].contains {
@@ -257,8 +247,7 @@ struct RedirectRules {
 /// The target of a `Location` header field
 /// ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
 enum RedirectTarget {
-    /// Returns the target of a response's `Location`, with the source's fragment if it has none;
-    /// `nil` without a `Location`.
+    /// Returns `nil` without a `Location`; the target inherits the source's fragment.
     ///
     /// - Throws: ``NetworkError`` with the code `redirectRefused` if `Location` isn't an `http` or
     ///   `https` URL, has user information or is ambiguous.
@@ -286,7 +275,7 @@ enum RedirectTarget {
         return url
     }
 
-    /// Parses the field's value and percent-encodes invalid bytes, because servers often forget to.
+    /// Percent-encodes invalid bytes, because servers often forget to.
     private static func reference(_ location: String, _ source: URL) throws(NetworkError) -> URIReference {
         // Some parsers treat a backslash as a slash and would see another host.
         guard location.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }) else {
@@ -310,8 +299,6 @@ enum RedirectTarget {
 }
 
 extension NetworkError {
-    /// Returns the error of a rejected redirect.
-    ///
     /// The message names the source's origin and nothing of the target.
     static func refusedRedirect(_ source: URL, _ reason: String) -> Self {
         let origin = HTTPOrigin(source).map(\.description) ?? "the server"
@@ -324,7 +311,6 @@ extension NetworkError {
 /// A body within the limits is read, so that its connection can be reused. Otherwise the client
 /// closes the connection and follows the redirect.
 package enum RedirectBody {
-    /// The maximum number of bytes read.
     package static let maximumSize = 64 << 10
     /// The maximum time for reading the body, starting at the header.
     package static let patience = Duration.seconds(1)

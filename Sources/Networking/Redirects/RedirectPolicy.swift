@@ -35,7 +35,6 @@ public struct RedirectPolicy: Sendable {
     }
 
     let rule: Rule
-    /// A Boolean value that indicates whether every redirect is delivered.
     var isNever: Bool { if case .never = rule { true } else { false } }
     private(set) var maximumCount = 10
     /// The names of further fields never sent to another origin, in any case; empty by default.
@@ -116,10 +115,6 @@ public struct RedirectHop: Sendable, Hashable, CustomStringConvertible {
     public let status: Int
 
     /// Creates a hop, for testing.
-    ///
-    /// - Parameters:
-    ///   - url: The URL that sent the redirect.
-    ///   - status: The status of the redirect.
     public init(url: URL, status: Int) {
         self.url = url
         self.status = status

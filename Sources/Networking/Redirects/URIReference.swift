@@ -9,8 +9,6 @@ package struct URIReference {
     package var query: String?
     package var fragment: String?
 
-    /// Parses a reference.
-    ///
     /// Every text is valid
     /// ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
     package init(_ text: String) {
@@ -40,8 +38,7 @@ package struct URIReference {
         return String(Substring(text.utf8[start..<text.utf8.index(start, offsetBy: range.count)]))
     }
 
-    /// The recomposed reference
-    /// ([RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
+    /// [RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)
     package var text: String {
         var text = ""
         if let scheme { text += scheme + ":" }
@@ -52,28 +49,22 @@ package struct URIReference {
         return text
     }
 
-    /// Returns the reference resolved against a base URI
-    /// ([RFC 3986 §5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2)).
+    /// [RFC 3986 §5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2)
     func resolved(against base: Self) -> Self {
         var target = self
-        guard scheme == nil else {
-            target.path = Self.removingDotSegments(path)
-            return target
+        if scheme == nil {
+            target.scheme = base.scheme
+            if authority == nil {
+                target.authority = base.authority
+                if path.isEmpty {
+                    target.path = base.path
+                    target.query = query ?? base.query
+                    return target
+                }
+                if path.utf8.first != UInt8(ascii: "/") { target.path = base.merging(path) }
+            }
         }
-        target.scheme = base.scheme
-        guard authority == nil else {
-            target.path = Self.removingDotSegments(path)
-            return target
-        }
-        target.authority = base.authority
-        if path.isEmpty {
-            target.path = base.path
-            target.query = query ?? base.query
-        } else if path.utf8.first == UInt8(ascii: "/") {
-            target.path = Self.removingDotSegments(path)
-        } else {
-            target.path = Self.removingDotSegments(base.merging(path))
-        }
+        target.path = Self.removingDotSegments(target.path)
         return target
     }
 
@@ -83,8 +74,7 @@ package struct URIReference {
         return String(path.unicodeScalars[...slash]) + relative
     }
 
-    /// Removes dot segments
-    /// ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
+    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)
     private static func removingDotSegments(_ path: String) -> String {
         let isAbsolute = path.utf8.first == UInt8(ascii: "/")
         var segments: [Substring.UTF8View] = []
@@ -102,7 +92,7 @@ package struct URIReference {
         return (isAbsolute ? "/" : "") + segments.map { Substring($0) }.joined(separator: "/")
     }
 
-    /// Returns whether a text is a scheme, which contains no slash.
+    /// A scheme contains no slash.
     private static func isScheme(_ text: Span<UInt8>) -> Bool {
         guard !text.isEmpty, (0x61...0x7A).contains(text[0] | 0x20) else { return false }
         return text.indices.allSatisfy { index in

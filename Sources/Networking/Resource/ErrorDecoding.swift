@@ -126,7 +126,6 @@ public struct ProblemDetails: Error, Sendable {
         try? decoder.decode([String: Lenient<Value>].self, from: content)[name]?.value
     }
 
-    /// A value, or `nil` if the member has another type.
     private struct Lenient<Value: Decodable>: Decodable {
         let value: Value?
 

@@ -107,13 +107,12 @@ extension ModelDecoding<HTTPResponse> {
 }
 
 extension HTTPResponse {
-    /// A Boolean value that indicates whether the response has content; a 204 or 205 never has
+    /// A 204 or 205 never has content
     /// ([RFC 9110 §15.3.5](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.5)).
     fileprivate var hasContent: Bool { status != 204 && status != 205 && !body.isEmpty }
 
-    /// The encoding of the `charset` parameter
-    /// ([RFC 9110 §8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.2)), or `nil` if it
-    /// isn't supported.
+    /// Returns `nil` for an encoding that isn't supported
+    /// ([RFC 9110 §8.3.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.2)).
     fileprivate var textEncoding: String.Encoding? {
         switch MediaType(headers["Content-Type"] ?? "")?.parameters["charset"]?.lowercased() {
         case nil, "utf-8", "utf8", "us-ascii", "ascii": .utf8

@@ -98,7 +98,6 @@ extension NetworkClient {
 }
 
 extension Resource {
-    /// Returns the resource with other options, if there are any.
     consuming func with(_ options: RequestOptions?) -> Self {
         if let options { self.options = options }
         return self
@@ -106,7 +105,7 @@ extension Resource {
 }
 
 extension ModelDecoding {
-    /// Decodes the response, and attaches it to errors.
+    /// Attaches the response to errors.
     func model(of response: HTTPResponse) throws -> Model {
         do {
             return try decode(response)

@@ -15,7 +15,6 @@ public import FoundationNetworking
 ///
 /// The client's interceptors are around the resource's.
 public struct Resource: Sendable {
-    /// Creates the base request.
     var makeBase: @Sendable () async throws -> HTTPRequest
     /// The interceptors that run after the client's for every attempt, in order.
     public var interceptors: [any Interceptor]
@@ -78,7 +77,6 @@ public struct Resource: Sendable {
         self.options = options
     }
 
-    /// Creates a resource with the client's settings.
     init(request: HTTPRequest) {
         makeBase = { request }
         interceptors = []
@@ -159,7 +157,6 @@ extension Resource: RequestConvertible {
     public func makeResource() -> Resource { self }
 }
 
-/// A request of a client's verb, below the client's base URL.
 struct VerbEndpoint: HTTPEndpoint {
     let baseURL: URL
     let method: HTTPMethod
@@ -181,11 +178,6 @@ public struct RequestTraits: Sendable, Hashable {
     public var isIdempotent: Bool?
 
     /// Creates traits.
-    ///
-    /// - Parameters:
-    ///   - acceptedStatuses: The status codes that aren't errors. The default is 200…299.
-    ///   - isIdempotent: Whether sending the request twice has the same effect as sending it once.
-    ///     With `nil`, the default, the method decides.
     public init(acceptedStatuses: AcceptedStatuses = .successful, isIdempotent: Bool? = nil) {
         self.acceptedStatuses = acceptedStatuses
         self.isIdempotent = isIdempotent

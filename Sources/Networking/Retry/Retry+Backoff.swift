@@ -9,8 +9,6 @@ extension Retry {
         private let random: @Sendable () -> Double
         private let delay: @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
 
-        /// Returns the action to take after a failure: `retryAfter`, with at least the delay that
-        /// the server asks for, or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
             let left: Duration?
             switch truncation {
@@ -28,8 +26,6 @@ extension Retry {
         }
 
         /// Returns the delay before a retry, numbered from 1, regardless of the truncation.
-        ///
-        /// By default, the backoff draws the random number in 0…1 from its random source.
         package func delay(
             retry: Int,
             after previous: Duration? = nil,
@@ -83,8 +79,7 @@ extension Retry {
             }
         }
 
-        /// Returns a backoff that doubles the delay up to a maximum and has no limit on retries,
-        /// for code that counts its own attempts.
+        /// Has no limit on retries, for code that counts its own attempts.
         package static func doubling(_ baseDelay: Duration, to maximum: Duration, jitter: Jitter = .none) -> Self {
             exponential(baseDelay, maximum: maximum, jitter: jitter, until: .maxRetries(.max))
         }
@@ -140,9 +135,7 @@ extension Retry {
         /// Stops when the delays add up to a duration, shortening the last delay to fit.
         case maxDelay(Duration)
     }
-}
 
-extension Retry {
     /// A limit on the retries of all operations of a client, for each origin.
     ///
     /// Each retry costs tokens. When an origin's tokens are used up, failures are final at once. A
@@ -178,8 +171,7 @@ extension Retry {
             return balances.withLock { $0[origin] ?? capacity }
         }
 
-        /// Withdraws and returns the cost of a retry after an error, or returns `nil` if the
-        /// balance is too low.
+        /// Returns `nil` if the balance is too low.
         func withdraw(for error: any Swift.Error, _ url: URL?) -> Int? {
             guard let origin = url.flatMap({ HTTPOrigin($0) }) else { return 0 }
             let status = (error as? ServerError)?.errorCode
@@ -192,8 +184,8 @@ extension Retry {
             }
         }
 
-        /// Gives the cost of a successful operation's last retry back, or adds one token if it
-        /// wasn't retried.
+        /// Gives the cost of a successful operation's last retry back, or adds one token if it wasn't
+        /// retried.
         func deposit(_ cost: Int?, _ url: @autoclosure () -> URL?) {
             let isFull = balances.withLock { $0.isEmpty }
             guard !isFull, let origin = url().flatMap({ HTTPOrigin($0) }) else { return }
@@ -209,7 +201,7 @@ extension Retry {
 /// The delay in a `Retry-After` header field, in seconds or as any of HTTP's date formats
 /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
 package enum RetryAfter {
-    /// Parses the header field; returns `nil` if it's missing or invalid.
+    /// Returns `nil` for a missing or invalid field.
     ///
     /// A date is relative to the response's own `Date`, so clock differences don't matter, or to
     /// the current date without one. A date in the past gives zero.

@@ -56,7 +56,6 @@ public enum Retry {
         /// The time at which the operation began.
         public var started: ContinuousClock.Instant? { start?.instant }
         var start: Moment?
-        /// The latest failure, of either kind.
         package var latestError: (any Swift.Error)?
 
         /// A state without any attempts.
@@ -65,14 +64,8 @@ public enum Retry {
         /// The number of retries so far, without those for an authenticator.
         public var retryCount: Int { errors.count }
 
-        /// Creates a state, for testing policies and authenticators.
-        ///
-        /// - Parameters:
-        ///   - errors: The failures that counted as ordinary attempts.
-        ///   - authenticationErrors: The failures that an authenticator asked to retry.
-        ///   - delays: The delays so far.
-        ///   - totalDelay: The sum of the delays. By default, the sum of `delays`.
-        ///   - started: The time at which the operation began.
+        /// Creates a state, for testing policies and authenticators. The total delay is the sum of
+        /// the delays by default.
         public init(
             errors: [any Swift.Error] = [],
             authenticationErrors: [any Swift.Error] = [],
@@ -95,9 +88,7 @@ public enum Retry {
         /// The attempts before the last failure.
         public let state: Retry.State
     }
-}
 
-extension Retry {
     /// A rule that decides whether and when the client retries a failed attempt.
     ///
     /// A policy is an interceptor. Pass it to a client with the other interceptors:
@@ -173,9 +164,7 @@ extension Retry {
         /// Returns the policy's action for a failure.
         public func evaluateFailedRequest(_ failure: FailedRequest) -> Action { rule(failure) }
     }
-}
 
-extension Retry {
     /// The failures that a policy retries.
     public struct Condition: Sendable {
         let predicate: @Sendable (FailedRequest) -> Bool
@@ -233,7 +222,6 @@ extension Retry.Action {
         }
     }
 
-    /// A Boolean value that indicates whether the action asks for another attempt.
     var isRetry: Bool {
         switch self {
         case .retry, .retryAfter: true

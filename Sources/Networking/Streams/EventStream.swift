@@ -28,20 +28,9 @@ public struct EventStreamOptions: Sendable {
     /// `maximumBodySize` in these options limits each response; by default, there's no limit.
     public var request: RequestOptions
 
-    /// The idle timeout of streams whose options have none.
     static let idleTimeout = Duration.seconds(300)
 
     /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - lastEventID: The ID of the last event that an earlier stream received. The default is
-    ///     empty, for none.
-    ///   - reconnectionTime: The time to wait before reconnecting. The default is 3 seconds.
-    ///   - reconnection: The policy that decides whether to reconnect. With `nil`, the client
-    ///     doesn't.
-    ///   - maximumEventSize: The maximum size of a line and of an event's data, in bytes. The
-    ///     default is 1 MiB.
-    ///   - request: The options that override the client's.
     public init(
         lastEventID: String = "",
         reconnectionTime: Duration = .seconds(3),
@@ -81,7 +70,7 @@ extension Retry.Policy {
 }
 
 extension Retry.Condition {
-    /// A failure after which the same request may succeed later, even if that takes minutes.
+    /// Failures after which the same request may succeed later, even if that takes minutes.
     fileprivate static var temporary: Self {
         Self { failure in
             if safeToRepeat.predicate(failure) { return true }
@@ -95,7 +84,6 @@ extension Retry.Condition {
 }
 
 extension Error {
-    /// The reason why the client didn't repeat the request.
     fileprivate var retryReason: Retry.Error? {
         switch self {
         case let error as ServerError: error.retry?.reason
@@ -105,7 +93,6 @@ extension Error {
     }
 }
 
-/// The reading of an event stream, over one connection after the other.
 struct EventStream {
     private enum Step {
         case event(ServerSentEvent)
@@ -117,11 +104,9 @@ struct EventStream {
     private var parser: ServerSentEventParser
     private var reader: BodyReader
     private var reconnection = Reconnection()
-    /// The start of the current connection, and whether it has delivered an event.
     private var connection: (start: ContinuousClock.Instant, hasEvents: Bool)?
     private var hasEnded = false
 
-    /// Creates a stream that connects when it's read.
     init(_ connector: EventStreamConnector) {
         self.connector = connector
         reader = BodyReader()
@@ -131,7 +116,6 @@ struct EventStream {
         )
     }
 
-    /// Creates a stream that reads a body.
     init(_ body: HTTPResponseBody, maximumEventSize: Int) {
         connector = nil
         reader = BodyReader(body)
@@ -188,7 +172,7 @@ struct EventStream {
         }
     }
 
-    /// Waits until it's time to reconnect after a failure, or, with `nil`, after the stream ended.
+    /// `failure` is `nil` after the end of the stream.
     private mutating func reconnect(after failure: (any Error)?) async throws -> Step {
         reader.close()
         guard let connector else {
@@ -219,12 +203,11 @@ struct EventStream {
     }
 }
 
-/// The requests of one event stream.
 struct EventStreamConnector {
     private let client: NetworkClient
     private let resource: Resource
     let options: EventStreamOptions
-    /// The last request, without the interceptors' changes; `nil` before the first.
+    /// The last request, without the interceptors' changes.
     private var request: HTTPRequest?
     private var isReplayable = true
 
@@ -248,7 +231,7 @@ struct EventStreamConnector {
         return error
     }
 
-    /// Sends the request, and returns the response when its header has arrived.
+    /// Returns the response when its header has arrived.
     mutating func open(lastEventID: String) async throws -> HTTPResponse {
         var last: HTTPRequest?
         defer {
@@ -268,7 +251,6 @@ struct EventStreamConnector {
         }
     }
 
-    /// Throws an error unless the response is an event stream.
     func check(_ response: HTTPResponse) throws(NetworkError) {
         let type = response.headers["Content-Type"].flatMap { MediaType($0) }?.essence
         guard response.status == 200, type == "text/event-stream" else {
@@ -282,7 +264,6 @@ struct EventStreamConnector {
         }
     }
 
-    /// Returns the policy's decision after a failure.
     func action(after error: any Error, _ state: Retry.State) -> Retry.Action {
         guard let policy = options.reconnection, let request else { return .none }
         let context = InterceptorContext(retryState: state, traits: resource.traits)
@@ -295,7 +276,6 @@ struct EventStreamConnector {
     }
 }
 
-/// The failures in a row of an event stream, and the decision about the next connection.
 struct Reconnection {
     /// The duration of a connection after which the server counts as working, even without events.
     private static let healthyDuration = Duration.seconds(60)
@@ -306,14 +286,11 @@ struct Reconnection {
     private var totalDelay: Duration = .zero
     private var lastDelay: Duration?
 
-    /// Notes the end of a connection.
     mutating func noteEnd(of duration: Duration, hasEvents: Bool) {
         if hasEvents || duration >= Self.healthyDuration { self = Self() }
     }
 
-    /// Returns the history for the policy.
-    ///
-    /// It contains the last error repeatedly, so that bodies of earlier responses aren't kept.
+    /// Contains the last error repeatedly, so that bodies of earlier responses aren't kept.
     func state(_ error: any Error) -> Retry.State {
         Retry.State(
             errors: Array(repeating: error, count: failureCount),
@@ -322,8 +299,7 @@ struct Reconnection {
         )
     }
 
-    /// Counts a failure, and returns the delay before the next connection: the policy's, added to
-    /// the reconnection time from the options or the server.
+    /// Adds the policy's own delay to the reconnection time from the options or the server.
     mutating func delay(_ own: Duration, after time: Duration) -> Duration {
         let own = min(max(own, .zero), Self.maximumDelay)
         let delay = own + min(max(time, .zero), ServerSentEventParser.maximumRetry)
@@ -336,6 +312,6 @@ struct Reconnection {
 
 /// An error of an authenticator that knows whether its cause is temporary.
 package protocol RetryableError: Error {
-    /// A Boolean value that indicates whether the same request may succeed later, unchanged.
+    /// The same request may succeed later, unchanged.
     var isRetryable: Bool { get }
 }

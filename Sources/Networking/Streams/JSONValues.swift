@@ -26,7 +26,7 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
 
     /// An iterator over the values.
     public struct Iterator: AsyncIteratorProtocol {
-        /// The source to open; `nil` once it's open.
+        /// `nil` once the source is open.
         fileprivate var source: Source?
         fileprivate var reader = BodyReader()
         fileprivate var splitter: JSONSplitter
@@ -102,7 +102,6 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
 }
 
 extension JSONSplitter.Failure {
-    /// Returns the error to throw, which names the value by its index.
     fileprivate func networkError(index: Int) -> NetworkError {
         switch self {
         case .tooLarge(let size):
@@ -143,7 +142,6 @@ public enum JSONFraming: Sendable {
     /// The elements of one array, which is the whole body.
     case arrayElements
 
-    /// The media types to request.
     var accept: String {
         switch self {
         case .lines: "application/x-ndjson, application/jsonl"
@@ -158,9 +156,8 @@ public enum JSONFraming: Sendable {
 /// It finds the end of each value by its brackets and strings, and leaves the rest of the syntax to
 /// the decoder. It takes bytes in parts of any size and keeps at most one value in memory.
 struct JSONSplitter: Sendable {
-    /// A defect of the stream.
     enum Failure: Error, Equatable {
-        /// A value exceeds the maximum size, in bytes.
+        /// The value is the maximum size in bytes.
         case tooLarge(Int)
         /// The stream ended within a value, or before the end of the array.
         case incomplete
@@ -169,13 +166,11 @@ struct JSONSplitter: Sendable {
         /// There's a byte that can't occur between two values.
         case misplaced
 
-        /// A Boolean value that indicates whether the next value can be found in spite of it.
         func isRecoverable(_ framing: JSONFraming) -> Bool {
             framing == .textSequence && (self == .truncated || self == .misplaced)
         }
     }
 
-    /// The expected input between two values.
     private enum Expectation {
         /// The array's bracket or the first record separator.
         case opening
@@ -191,7 +186,6 @@ struct JSONSplitter: Sendable {
     }
 
     let framing: JSONFraming
-    /// The maximum size of a value in bytes.
     private let maximumSize: Int
     private var expectation: Expectation
     /// The bytes of the incomplete value.
@@ -210,10 +204,7 @@ struct JSONSplitter: Sendable {
         expectation = framing == .concatenated ? .valueOrEnd : .opening
     }
 
-    /// Reads a part of the stream up to the end of the next value, and returns the value, or `nil`
-    /// at the end of the part.
-    ///
-    /// - Throws: A failure after which the splitter can be used if it's recoverable.
+    /// Returns `nil` at the end of the part. After a recoverable failure, the splitter can be used.
     mutating func next(in bytes: [UInt8], from index: inout Int) throws(Failure) -> [UInt8]? {
         if framing == .lines { return try nextLine(in: bytes, from: &index) }
         while index < bytes.count {
@@ -226,7 +217,6 @@ struct JSONSplitter: Sendable {
         return nil
     }
 
-    /// Returns the value that ends with the stream, if any.
     mutating func finish() throws(Failure) -> [UInt8]? {
         switch framing {
         case .lines: return value.allSatisfy(\.isJSONWhitespace) ? nil : takeValue()
@@ -268,7 +258,6 @@ struct JSONSplitter: Sendable {
 
     // MARK: Between values
 
-    /// Reads a byte between two values, or prepares for the value that begins with it.
     private mutating func beginValue(_ byte: UInt8, _ index: inout Int) throws(Failure) {
         if byte.isJSONWhitespace {
             index += 1
@@ -291,7 +280,7 @@ struct JSONSplitter: Sendable {
         expectation = framing == .concatenated ? .valueOrEnd : .separator
     }
 
-    /// Returns the expectation after a byte that separates values, or `nil` for any other byte.
+    /// Returns `nil` for a byte that doesn't separate values.
     private func expectation(after byte: UInt8) -> Expectation? {
         switch (framing, expectation, byte) {
         case (.textSequence, _, .recordSeparator): .valueOrEnd
@@ -306,9 +295,7 @@ struct JSONSplitter: Sendable {
 
     // MARK: Within values
 
-    /// Reads the rest of the value, or as much of it as the part has.
-    ///
-    /// - Returns: `true` at the end of the value.
+    /// Returns `true` at the end of the value.
     private mutating func continueValue(in bytes: [UInt8], from index: inout Int) throws(Failure) -> Bool {
         let start = index
         let separator = framing == .textSequence ? bytes[start...].firstIndex(of: .recordSeparator) : nil
@@ -357,10 +344,9 @@ struct JSONSplitter: Sendable {
 }
 
 extension UInt8 {
-    /// The record separator of [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464).
+    /// [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)
     fileprivate static var recordSeparator: UInt8 { 0x1E }
 
-    /// A Boolean value that indicates whether the byte is white space between JSON tokens.
     fileprivate var isJSONWhitespace: Bool {
         switch self {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): true
@@ -368,7 +354,7 @@ extension UInt8 {
         }
     }
 
-    /// A Boolean value that indicates whether the byte can't be part of a number or literal.
+    /// A byte that can't be part of a number or literal.
     fileprivate var endsJSONScalar: Bool {
         switch self {
         case UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "]"), UInt8(ascii: "}"), UInt8(ascii: "["),

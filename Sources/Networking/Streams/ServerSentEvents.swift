@@ -61,12 +61,6 @@ public struct ServerSentEvent: Sendable, Hashable {
     public var retry: Duration?
 
     /// Creates an event, for tests.
-    ///
-    /// - Parameters:
-    ///   - id: The last event ID. The default is empty.
-    ///   - event: The type of the event. The default is `message`.
-    ///   - data: The data.
-    ///   - retry: The time to wait before reconnecting. The default is `nil`.
     public init(id: String = "", event: String = "message", data: String, retry: Duration? = nil) {
         self.id = id
         self.event = event
@@ -102,17 +96,14 @@ public struct ServerSentEvent: Sendable, Hashable {
 ///
 /// It takes bytes in parts of any size and keeps at most one line and one event in memory.
 struct ServerSentEventParser {
-    /// The longest time to wait before reconnecting that a server can ask for.
+    /// The longest time before reconnecting that a server can ask for.
     static let maximumRetry = Duration.seconds(3600)
 
     /// The ID to send when reconnecting: that of the last complete block.
     private(set) var lastEventID: String
-    /// The time to wait before reconnecting, once the server has sent one.
     private(set) var reconnectionTime: Duration?
 
-    /// The maximum size of a line, and of an event's data, in bytes.
     private let maximumSize: Int
-    /// The incomplete line.
     private var line: [UInt8] = []
     private var isFirstLine = true
     /// A Boolean value that indicates whether a line feed would belong to the previous line's end.
@@ -124,24 +115,20 @@ struct ServerSentEventParser {
     private var id: String
     private var retry: Duration?
 
-    /// Creates a parser with the ID before the first event.
     init(lastEventID: String = "", maximumSize: Int) {
         self.lastEventID = lastEventID
         id = lastEventID
         self.maximumSize = maximumSize
     }
 
-    /// Prepares for another connection: an incomplete event is dropped.
+    /// Drops an incomplete event.
     mutating func restart() {
         var parser = Self(lastEventID: lastEventID, maximumSize: maximumSize)
         parser.reconnectionTime = reconnectionTime
         self = parser
     }
 
-    /// Reads a part of the stream up to the end of the next event, and returns the event, or `nil`
-    /// at the end of the part.
-    ///
-    /// - Throws: ``NetworkError`` with the code `bodyTooLarge`; the parser can't be used further.
+    /// Returns `nil` at the end of the part. After an error, the parser can't be used.
     mutating func next(in bytes: [UInt8], from index: inout Int) throws(NetworkError) -> ServerSentEvent? {
         while index < bytes.count {
             if followsCarriageReturn {
@@ -168,7 +155,6 @@ struct ServerSentEventParser {
         return nil
     }
 
-    /// Ends a line that began in an earlier part.
     private mutating func endDividedLine(with rest: ArraySlice<UInt8>) throws(NetworkError) -> ServerSentEvent? {
         let whole = line + rest
         line = []
@@ -190,7 +176,7 @@ struct ServerSentEventParser {
         return nil
     }
 
-    /// Sets a field; a comment has an empty name, and is ignored like unknown names.
+    /// Ignores unknown names and comments, whose name is empty.
     private mutating func setField(_ name: ArraySlice<UInt8>, to value: ArraySlice<UInt8>) throws(NetworkError) {
         switch name.count {
         case 4 where name.elementsEqual("data".utf8):
@@ -224,7 +210,7 @@ struct ServerSentEventParser {
         )
     }
 
-    /// Returns the time if the value consists of digits, capped at ``maximumRetry``.
+    /// Returns `nil` unless the value consists of digits.
     private static func milliseconds(_ value: ArraySlice<UInt8>) -> Duration? {
         guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         // A number that doesn't fit in an `Int32` exceeds the maximum.

@@ -38,9 +38,7 @@ public enum StructuredField {
         /// Creates the default limits.
         public init() {}
     }
-}
 
-extension StructuredField {
     /// A value without parameters
     /// ([RFC 9651 §3.3](https://www.rfc-editor.org/rfc/rfc9651#section-3.3)).
     @nonexhaustive
@@ -104,10 +102,6 @@ extension StructuredField {
         public var parameters: Parameters
 
         /// Creates an item.
-        ///
-        /// - Parameters:
-        ///   - value: The value.
-        ///   - parameters: The parameters. The default is empty.
         public init(_ value: BareItem, parameters: Parameters = Parameters()) {
             self.value = value
             self.parameters = parameters
@@ -142,9 +136,7 @@ extension StructuredField {
         /// An inner list.
         case innerList(InnerList)
     }
-}
 
-extension StructuredField {
     /// A parenthesized list of items with its parameters
     /// ([RFC 9651 §3.1.1](https://www.rfc-editor.org/rfc/rfc9651#section-3.1.1)).
     public struct InnerList: Hashable, Sendable {
@@ -154,10 +146,6 @@ extension StructuredField {
         public var parameters: Parameters
 
         /// Creates an inner list.
-        ///
-        /// - Parameters:
-        ///   - items: The items. The default is empty.
-        ///   - parameters: The parameters of the list. The default is empty.
         public init(_ items: [Item] = [], parameters: Parameters = Parameters()) {
             self.items = items
             self.parameters = parameters
@@ -186,9 +174,7 @@ extension StructuredField {
             try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
         }
     }
-}
 
-extension StructuredField {
     /// A field that is a list of items and inner lists
     /// ([RFC 9651 §3.1](https://www.rfc-editor.org/rfc/rfc9651#section-3.1)).
     public struct List: Hashable, Sendable {
@@ -196,8 +182,6 @@ extension StructuredField {
         public var members: [Member]
 
         /// Creates a list.
-        ///
-        /// - Parameter members: The members. The default is empty.
         public init(_ members: [Member] = []) {
             self.members = members
         }
@@ -226,9 +210,7 @@ extension StructuredField {
             try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
         }
     }
-}
 
-extension StructuredField {
     /// Values with keys, in the order of their first assignment.
     public struct KeyedValues<Value: Hashable & Sendable>: Hashable, Sendable {
         private struct Entry: Hashable {
@@ -311,10 +293,7 @@ extension StructuredField.Dictionary {
         self = try parser.whole { parser throws(NetworkError) in try parser.dictionary(uniqueKeys: false) }
     }
 
-    /// Parses a field that must not repeat a key, such as `Signature`.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
-    ///   large, or repeats a key.
+    /// Rejects a field that repeats a key, such as `Signature`.
     package init(parsingUniqueKeys lines: [String]) throws(NetworkError) {
         var parser = try StructuredFieldParser(lines, limits: StructuredField.Limits())
         self = try parser.whole { parser throws(NetworkError) in try parser.dictionary(uniqueKeys: true) }

@@ -9,10 +9,6 @@ struct StructuredFieldParser {
     let limits: StructuredField.Limits
     var position = 0
 
-    /// Joins the lines of a field.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is too large or isn't
-    ///   ASCII.
     init(_ lines: [String], limits: StructuredField.Limits) throws(NetworkError) {
         self.limits = limits
         let count = lines.reduce(max(0, lines.count - 1) * 2) { $0 + $1.utf8.count }
@@ -30,7 +26,6 @@ struct StructuredFieldParser {
         }
     }
 
-    /// Parses a complete field.
     mutating func whole<Value>(
         _ parse: (inout Self) throws(NetworkError) -> Value
     ) throws(NetworkError) -> Value {
@@ -43,24 +38,21 @@ struct StructuredFieldParser {
 
     // MARK: Bytes
 
-    /// The next byte, or `nil` at the end.
     var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    /// Returns the next byte and moves beyond it.
     mutating func take() -> UInt8? {
         guard let byte = next else { return nil }
         position += 1
         return byte
     }
 
-    /// Moves beyond the next byte if it's the given one.
     mutating func skip(_ character: Unicode.Scalar) -> Bool {
         guard next == UInt8(ascii: character) else { return false }
         position += 1
         return true
     }
 
-    /// Moves beyond all next bytes that match, and returns their range.
+    /// Returns the range of the bytes that match.
     @discardableResult
     mutating func skip(while matches: (UInt8) -> Bool) -> Range<Int> {
         let start = position
@@ -68,7 +60,6 @@ struct StructuredFieldParser {
         return start..<position
     }
 
-    /// Returns the text of a range that was read.
     func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
 
     // MARK: Errors
@@ -80,9 +71,7 @@ struct StructuredFieldParser {
     static func excess(_ limit: Int, _ unit: String) -> NetworkError {
         NetworkError(.invalidField, "a structured field exceeds the limit of \(limit) \(unit)")
     }
-}
 
-extension StructuredFieldParser {
     mutating func list() throws(NetworkError) -> StructuredField.List {
         var list = StructuredField.List()
         while next != nil {
@@ -93,7 +82,7 @@ extension StructuredFieldParser {
         return list
     }
 
-    /// Parses a dictionary, and either rejects a repeated key or uses its last member.
+    /// Without `uniqueKeys`, the last member of a repeated key is used.
     mutating func dictionary(uniqueKeys: Bool) throws(NetworkError) -> StructuredField.Dictionary {
         var dictionary = StructuredField.Dictionary()
         // Repeated members count, too, because reading them takes time.
@@ -110,7 +99,6 @@ extension StructuredFieldParser {
         return dictionary
     }
 
-    /// Parses the comma before another member, if it isn't the end.
     private mutating func separator() throws(NetworkError) {
         skip { $0.isHTTPWhitespace }
         guard next != nil else { return }
@@ -166,9 +154,7 @@ extension StructuredFieldParser {
         guard range.count <= limits.keyLength else { throw Self.excess(limits.keyLength, "bytes in a key") }
         return text(range)
     }
-}
 
-extension StructuredFieldParser {
     mutating func bareItem() throws(NetworkError) -> StructuredField.BareItem {
         switch next {
         case UInt8(ascii: "-")?, (UInt8(ascii: "0")...UInt8(ascii: "9"))?: return try number()
@@ -272,7 +258,7 @@ extension StructuredFieldParser {
         throw defect("a display string has no end")
     }
 
-    /// Appends a byte that was sent as itself.
+    /// The byte was sent as itself.
     private func append(_ byte: UInt8, to content: inout [UInt8]) throws(NetworkError) {
         guard StructuredFieldSyntax.isPrintable(byte) else { throw defect("a string has a control character") }
         guard content.count < limits.stringLength else { throw Self.excess(limits.stringLength, "bytes in a string") }
@@ -287,8 +273,6 @@ extension StructuredFieldParser {
         }
     }
 
-    /// Parses bytes in base64.
-    ///
     /// The padding may be missing and the pad bits needn't be zero, as §4.2.7 recommends. Any other
     /// padding than the right one is malformed.
     private mutating func byteSequence() throws(NetworkError) -> Data {
@@ -337,11 +321,10 @@ package enum StructuredFieldSyntax {
         HTTPSyntax.isTokenByte(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "/")
     }
 
-    /// Returns whether a string can contain a byte, if necessary escaped.
+    /// A string can contain the byte, if necessary escaped.
     static func isPrintable(_ byte: UInt8) -> Bool { (0x20...0x7E).contains(byte) }
 
-    /// Returns whether a byte is a base64 digit
-    /// ([RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4)).
+    /// [RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4)
     static func isBase64Digit(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

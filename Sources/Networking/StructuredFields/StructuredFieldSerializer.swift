@@ -3,15 +3,15 @@ import Foundation
 /// A serializer of structured fields
 /// ([RFC 9651 §4.1](https://www.rfc-editor.org/rfc/rfc9651#section-4.1)).
 struct StructuredFieldSerializer {
-    /// The ASCII text, because appending to a string takes several times as long.
+    /// ASCII bytes, because appending to a string takes several times as long.
     private var octets: [UInt8] = []
 
-    /// Returns the text that a closure appends.
     static func text(_ append: (inout Self) throws(NetworkError) -> Void) throws(NetworkError) -> String {
         var serializer = Self()
         try append(&serializer)
         return String(decoding: serializer.octets, as: UTF8.self)
-    }
+        }
+
     mutating func append(_ list: StructuredField.List) throws(NetworkError) {
         for (index, member) in list.members.enumerated() {
             if index > 0 { append(", ") }
@@ -67,7 +67,7 @@ struct StructuredFieldSerializer {
         append(key)
     }
 
-    /// Appends the value of a key, which is omitted if it's `true`.
+    /// The value `true` is omitted.
     private mutating func append(valueOf value: StructuredField.BareItem) throws(NetworkError) {
         if case .boolean(true) = value { return }
         octets.append(UInt8(ascii: "="))

@@ -123,7 +123,6 @@ extension Download {
     }
 }
 
-/// The resume data of a download's last run.
 final class DownloadResumeState: Sendable {
     private let state = Mutex<Download.ResumeData?>(nil)
 
@@ -181,7 +180,6 @@ extension NetworkClient {
     }
 }
 
-/// One run of a download, from its start or resumption to its end or a pause.
 struct DownloadRun: Sendable {
     let client: NetworkClient
     let resource: Resource
@@ -239,7 +237,7 @@ struct DownloadRun: Sendable {
 
     private static func folder(_ path: String) -> String { (path as NSString).deletingLastPathComponent }
 
-    /// Returns the identifier of a URL on the disk.
+    /// The identifier of a URL on the disk.
     private static func identity(of url: URL) -> String {
         let digest = try? Array(url.absoluteString.utf8).withBytes { bytes throws(CryptoError) in
             try HashFunction.sha256.hash(bytes)
@@ -304,7 +302,6 @@ struct DownloadRun: Sendable {
 
     // MARK: Requests
 
-    /// Receives the file, with one deadline and one retry history for all requests.
     private func receive(into part: PartFile, canResume: Bool) async throws -> HTTPResponse {
         let exchange = DownloadExchange(self, part: part, canResume: canResume)
         var resource = resource
@@ -322,8 +319,7 @@ struct DownloadRun: Sendable {
 }
 
 extension RequestOptions {
-    /// Returns the options with the defaults of a transfer: no timeout for the whole transfer, and
-    /// an idle timeout.
+    /// Sets the defaults of a transfer: no timeout for the whole transfer, and an idle timeout.
     func forTransfer(maximumBodySize size: Int?) -> Self {
         var options = self
         // Practically never, but still an instant that a clock can represent.
@@ -335,8 +331,7 @@ extension RequestOptions {
 }
 
 extension HTTPRequest {
-    /// Returns the request without the default timeout of `URLRequest`, because a transfer may take
-    /// longer.
+    /// Removes the default timeout of `URLRequest`, because a transfer may take longer.
     func withoutDefaultTimeout() -> Self {
         guard timeout == .seconds(60) else { return self }
         var request = self

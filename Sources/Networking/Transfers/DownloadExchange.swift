@@ -25,13 +25,10 @@ final class DownloadExchange: RetryVoter {
         self.canResume = canResume
     }
 
-    /// The trailer fields of the last response.
     var trailers: HTTPHeaders { state.withLock(\.trailers) }
 
-    /// Returns the request for the missing part.
-    ///
-    /// It accepts no content coding, because a range of a coded representation doesn't correspond
-    /// to the bytes in the file.
+    /// Accepts no content coding, because a range of a coded representation doesn't correspond to the
+    /// bytes in the file.
     func request() async throws -> HTTPRequest {
         try await restart()
         var request = try await run.resource.makeBase().withoutDefaultTimeout()
@@ -68,7 +65,6 @@ final class DownloadExchange: RetryVoter {
 
     private static func isRangeRefusal(_ error: any Error) -> Bool { (error as? ServerError)?.errorCode == 416 }
 
-    /// Discards the bytes received so far if the server rejected the range.
     private func restart() async throws {
         let mustRestart = state.withLock { state in
             defer { state.mustRestart = false }
@@ -109,7 +105,7 @@ final class DownloadExchange: RetryVoter {
         }
     }
 
-    /// Returns the record for resuming later, which requires a length and a strong validator.
+    /// Resuming requires a length and a strong validator.
     private func record(_ response: HTTPResponse, _ length: Int?) -> PartFile.Record? {
         guard canResume, response.status == 200, let length, length > 0,
             let validator = ResumeValidator(response.headers),
@@ -125,7 +121,6 @@ final class DownloadExchange: RetryVoter {
         )
     }
 
-    /// Verifies the digest of a response's content, which is a part of the file.
     private func checkPart(_ response: HTTPResponse, _ range: Range<Int>) async throws {
         guard run.options.digest.usesOffers, !response.isDecoded,
             let digest = try HTTPDigest(.content, in: response.headers) ?? HTTPDigest(.content, in: trailers)
@@ -190,9 +185,7 @@ final class DownloadExchange: RetryVoter {
 }
 
 extension AcceptedStatuses {
-    /// Returns whether the content of a response with a status is the file.
-    ///
-    /// Without statuses of the application's own, that's the content of 200, and of 203
+    /// Without statuses of the application's own, the file is the content of 200, and of 203
     /// ([RFC 9110 §15.3.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.4)).
     fileprivate func isFile(_ status: Int) -> Bool {
         guard self == .successful else { return ![204, 205, 304].contains(status) }
@@ -210,8 +203,6 @@ struct ResumeValidator: Codable, Hashable, Sendable {
     /// ([RFC 9110 §13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
     let value: String
 
-    /// Creates the strong validator of a response; returns `nil` if it has none.
-    ///
     /// A `Last-Modified` is strong if the response's date is so much later that a second change in
     /// the same second is impossible, even with clock differences
     /// ([RFC 9110 §8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2)). It only
@@ -229,14 +220,12 @@ struct ResumeValidator: Codable, Hashable, Sendable {
         }
     }
 
-    /// Returns whether a response has a validator that differs from this one.
     func isContradicted(by headers: HTTPHeaders) -> Bool {
         let isTag = value.utf8.first == UInt8(ascii: "\"")
         guard let other = headers[isTag ? "ETag" : "Last-Modified"] else { return false }
         return !other.utf8.elementsEqual(value.utf8)
     }
 
-    /// Returns whether the text is a single entity tag without `W/`.
     private static func isStrongTag(_ text: String) -> Bool {
         let octets = text.utf8
         guard octets.count >= 2, octets.first == 0x22, octets.last == 0x22 else { return false }
@@ -244,12 +233,10 @@ struct ResumeValidator: Codable, Hashable, Sendable {
     }
 }
 
-/// The byte range of a representation that a response contains
-/// ([RFC 9110 §14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)).
+/// [RFC 9110 §14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)
 struct ContentRange: Equatable {
-    /// The positions of the first and the last byte.
     let range: ClosedRange<Int>
-    /// The length of the whole representation, or `nil` if the server doesn't know it.
+    /// `nil` if the server doesn't know the length of the whole representation.
     let total: Int?
 
     init(_ range: ClosedRange<Int>, of total: Int?) {
@@ -257,7 +244,7 @@ struct ContentRange: Equatable {
         self.total = total
     }
 
-    /// Parses a satisfied byte range, or returns `nil` for anything else and for contradictions.
+    /// Returns `nil` for anything but a satisfied byte range, and for contradictions.
     init?(_ text: String) {
         let parts = text.asciiOnly.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -276,7 +263,7 @@ struct ContentRange: Equatable {
         }
     }
 
-    /// Parses `1*DIGIT`, which, unlike for `Int.init`, can't have a sign.
+    /// Unlike for `Int.init`, the text can't have a sign.
     private static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(text)

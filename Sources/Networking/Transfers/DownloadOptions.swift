@@ -10,21 +10,18 @@ public enum DownloadTarget: Sendable, Hashable {
     /// ``HTTPResponse/suggestedFileName``.
     case folder(URL)
 
-    /// The path of the target, if it's known before the response.
+    /// `nil` before the response if the server names the file.
     var path: String? {
         if case .file(let url) = self { Self.path(url) } else { nil }
     }
 
-    /// The target's name, for messages.
     var name: String {
         switch self {
         case .file(let url), .folder(let url): url.lastPathComponent
         }
     }
 
-    /// Returns the path of the hidden file in the target's folder that receives the bytes first.
-    ///
-    /// It's the same in every process for the same target and URL, so each can resume another's
+    /// The path is the same in every process for the same target and URL, so each can resume another's
     /// download.
     func partPath(resource: String) -> String {
         let mark = resource.prefix(16)
@@ -38,7 +35,6 @@ public enum DownloadTarget: Sendable, Hashable {
         }
     }
 
-    /// Returns the path of the target for a response.
     func path(for response: HTTPResponse) -> String {
         switch self {
         case .file(let url): Self.path(url)
@@ -47,7 +43,6 @@ public enum DownloadTarget: Sendable, Hashable {
         }
     }
 
-    /// Throws an error unless the target is a file URL.
     func check() throws(NetworkError) {
         switch self {
         case .file(let url), .folder(let url):
@@ -86,14 +81,6 @@ public struct DownloadOptions: Sendable {
     public var request: RequestOptions
 
     /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - existing: The handling of an existing file with the target's name. The default is
-    ///     `fail`.
-    ///   - digest: The expected digest. The default is `offered`.
-    ///   - permissions: The permissions of the file. The default is `0o600`.
-    ///   - resumeData: The data to resume an earlier download from.
-    ///   - request: The options that override the client's.
     public init(
         existing: ExistingFilePolicy = .fail,
         digest: DownloadDigest = .offered,
@@ -123,7 +110,6 @@ public enum ExistingFilePolicy: Sendable {
     /// A policy to use another name: `report (1).pdf`, `report (2).pdf` and so on.
     case unique
 
-    /// Fails early if the download would fail at its end.
     func check(_ target: String) throws(NetworkError) {
         switch self {
         case .replace: try Self.checkIsReplaceable(target)
@@ -166,7 +152,7 @@ public enum ExistingFilePolicy: Sendable {
         }
     }
 
-    /// Renames a file without replacing another; returns `false` if the name is in use.
+    /// Returns `false` if the name is in use.
     ///
     /// A hard link never replaces a file. If the file system doesn't support hard links, this
     /// creates an empty file with the name and then replaces it.
@@ -254,18 +240,15 @@ public enum DownloadDigest: Sendable, Hashable {
         return sha256(Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }))
     }
 
-    /// A Boolean value that indicates whether the server's digests are verified.
     var usesOffers: Bool { self == .offered || self == .required }
 }
 
 extension HTTPResponse {
-    /// The digests of the whole file in the header fields, or else in the trailer fields, of which
-    /// that of the representation is the first.
+    /// The first digest is that of the representation. Digests in the header precede those in the
+    /// trailer.
     ///
     /// The content of a 200 is the whole file, so its `Content-Digest` counts, too. If the content
     /// was decoded, the digests are about other bytes than the file's.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidField` if a digest is malformed.
     var offeredDigests: [HTTPDigest] {
         get throws(NetworkError) {
             let fields: [HTTPDigest.Field] = status == 200 ? [.representation, .content] : [.representation]

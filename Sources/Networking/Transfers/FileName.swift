@@ -1,10 +1,8 @@
 import Foundation
 
-/// The handling of file names that a server suggests.
 enum FileName {
     /// The longest file name of Linux's file systems, in bytes.
     static let maximumLength = 255
-    /// The length to which suggestions are truncated, in Unicode scalars.
     private static let maximumScalars = 1_024
 
     /// Turns a suggestion into the name of an ordinary file in the target folder.
@@ -28,8 +26,7 @@ enum FileName {
         return shortened(stem, to: maximumLength - ending.utf8.count) + ending
     }
 
-    /// Splits a name into its stem and its extension with the dot, unless the extension is
-    /// unusually long.
+    /// An unusually long extension belongs to the stem.
     static func split(_ name: String) -> (stem: String, ending: String) {
         guard let dot = name.unicodeScalars.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 32
         else {
@@ -38,7 +35,6 @@ enum FileName {
         return (String(name[..<dot]), String(name[dot...]))
     }
 
-    /// Truncates a text to a number of bytes without splitting characters.
     static func shortened(_ text: String, to count: Int) -> String {
         let count = max(count, 1)
         guard text.utf8.count > count else { return text }
@@ -60,11 +56,9 @@ enum FileName {
     }
 }
 
-/// The file name that a `Content-Disposition` header field suggests
-/// ([RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)).
+/// [RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)
 enum ContentDisposition {
-    /// Returns the suggested name as the server wrote it, which must not be trusted, or `nil` if
-    /// the field has none.
+    /// Returns the name as the server wrote it, which must not be trusted.
     ///
     /// `filename*` takes precedence over `filename`
     /// ([RFC 6266 §4.3](https://www.rfc-editor.org/rfc/rfc6266#section-4.3)).
@@ -80,8 +74,7 @@ enum ContentDisposition {
     }
 
     /// Decodes `UTF-8''…` or `ISO-8859-1''…`
-    /// ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)), or returns `nil` for
-    /// anything else.
+    /// ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)).
     private static func decoded(_ text: String) -> String? {
         let parts = text.asciiOnly.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let octets = PercentEncoding.decode(parts[2]) else { return nil }

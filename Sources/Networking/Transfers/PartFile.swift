@@ -17,16 +17,12 @@ final class PartFile: Sendable {
         var total: Int
         /// The number of bytes that are certainly on the disk, even after a crash of the machine.
         var synchronized: Int
-        /// The identifier of the boot during which the record was written.
         var boot: String
         /// The digest of the whole file that the first response offered, as a field value.
         var digest: String?
 
-        /// Returns how many of the bytes in the part file are certainly correct: all, or only those
-        /// that were flushed to the disk.
-        ///
-        /// After a crash of the machine, other bytes may be missing or zero. If the identifier of
-        /// the current boot is empty, whether the machine crashed isn't known.
+        /// Only bytes that were flushed to the disk are certainly correct after a crash of the machine.
+        /// Without the identifier of the current boot, it isn't known whether the machine crashed.
         func usableCount(of count: Int, boot current: String) -> Int {
             boot == current && !current.isEmpty ? count : min(count, synchronized)
         }
@@ -38,19 +34,14 @@ final class PartFile: Sendable {
         var isRemoved = false
     }
 
-    /// The name of the target, for messages.
     let name: String
     let path: String
-    /// The SHA-256 hash of the URL.
     let resource: String
     private let file: OpenFile
     private let state = Mutex(State())
 
     private var recordPath: String { path + ".resume" }
 
-    /// Opens the part file of a download, and determines how much of it is usable.
-    ///
-    /// - Throws: ``NetworkError`` with the code `transferInProgress` or `cannotUseFile`.
     init(path: String, name: String, resource: String) throws(NetworkError) {
         self.path = path
         self.name = name
@@ -66,20 +57,17 @@ final class PartFile: Sendable {
         state.withLock { $0 = State(record: record, count: usable) }
     }
 
-    /// Removes the part file of a download that was killed while its file had both names.
+    /// The download was killed while its file had both names.
     static func removeLeftover(_ path: String) {
         var status = stat()
         if unsafe lstat(path, &status) == 0, status.st_nlink > 1 { _ = unsafe unlink(path) }
     }
 
     var count: Int { state.withLock(\.count) }
-    /// The total number of bytes, if known.
     var total: Int? { state.withLock { $0.record?.total } }
-    /// The record, if this process or another can resume the download.
+    /// `nil` unless this process or another can resume the download.
     var record: Record? { state.withLock { $0.count > 0 ? $0.record : nil } }
 
-    /// The offset and the validator to resume with, or `nil` to start over.
-    ///
     /// For a complete part, the last byte is requested again, so that the server confirms that
     /// nothing has changed.
     var resumePoint: (offset: Int, validator: ResumeValidator)? {
@@ -87,8 +75,6 @@ final class PartFile: Sendable {
     }
 
     /// Discards the bytes, and writes the record for the next ones, if they can be resumed.
-    ///
-    /// - Throws: ``NetworkError`` with the code `cannotUseFile`.
     func begin(_ record: Record?) throws(NetworkError) {
         try truncate(to: 0)
         state.withLock { $0.record = record }
@@ -106,7 +92,7 @@ final class PartFile: Sendable {
         state.withLock { $0.count = position + octets.count }
     }
 
-    /// Returns the digest of a range of the file, or of an incomplete range if the file shrank.
+    /// Returns the digest of an incomplete range if the file shrank.
     func digest(by algorithms: [HTTPDigest.Algorithm], in range: Range<Int>) throws -> HTTPDigest {
         let hasher = try HTTPDigest.Hasher(algorithms)
         var position = range.lowerBound
@@ -119,7 +105,7 @@ final class PartFile: Sendable {
         return try hasher.finish()
     }
 
-    /// Saves the state for resuming later, or removes everything if the download can't be resumed.
+    /// Removes everything if the download can't be resumed.
     func suspend() {
         guard var record else { return remove() }
         guard (try? file.synchronize(name: name)) != nil else { return }
@@ -129,7 +115,6 @@ final class PartFile: Sendable {
         try? writeRecord()
     }
 
-    /// Removes the part file and its record.
     func remove() {
         let isRemoved = state.withLock { state in
             defer { state = State(isRemoved: true) }
@@ -140,17 +125,13 @@ final class PartFile: Sendable {
         _ = unsafe unlink(path)
     }
 
-    /// Releases the file for other transfers.
-    ///
     /// Must be the last use of the file. The last reference may live longer, because a queue that
     /// ran work on the file releases it at any time.
     func unlock() {
         file.unlock()
     }
 
-    /// Gives the file the target's name and permissions, and returns its final path.
-    ///
-    /// - Throws: ``NetworkError`` with the code `fileExists` or `cannotUseFile`.
+    /// Returns the final path.
     func commit(to target: String, existing: ExistingFilePolicy, mode: mode_t) throws(NetworkError) -> String {
         let whole = state.withLock(\.record)
         try file.truncate(to: count, name: name)
@@ -184,13 +165,13 @@ final class PartFile: Sendable {
         try file.truncate(to: octets.count, name: name)
     }
 
-    /// The identifier of the current boot, or an empty string if it can't be read.
+    /// An empty string if the identifier can't be read.
     static let boot: String = {
         let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
         return text?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
     }()
 
-    /// Flushes the folder, without which the new name isn't on the disk.
+    /// Without this, the new name isn't on the disk.
     private static func synchronizeFolder(of path: String) {
         let folder = unsafe open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }
@@ -207,7 +188,7 @@ final class OpenFile: Sendable {
     let path: String
     private let descriptor: Int32
 
-    /// Opens a file for reading and writing, or creates it with access for its owner only.
+    /// Creates the file with access for its owner only if it doesn't exist.
     ///
     /// Symbolic links aren't followed. A file that others could have planted or could read is
     /// removed and created again.
@@ -249,7 +230,7 @@ final class OpenFile: Sendable {
         guard number == 0 else { throw .file(name, cannotBe: "written", number: number) }
     }
 
-    /// Reads bytes from a position, or fewer at the end of the file.
+    /// Returns fewer bytes at the end of the file.
     func read(_ count: Int, at position: Int, name: String) throws(NetworkError) -> Data {
         var part = Data(count: count)
         let result = unsafe part.withUnsafeMutableBytes { buffer in
@@ -268,7 +249,6 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Flushes the file to the disk.
     func synchronize(name: String) throws(NetworkError) {
         guard fsync(descriptor) == 0 else { throw .file(name, cannotBe: "written", number: errno) }
     }
@@ -277,8 +257,7 @@ final class OpenFile: Sendable {
         guard fchmod(descriptor, mode) == 0 else { throw .file(name, cannotBe: "given its permissions", number: errno) }
     }
 
-    /// Returns the contents of a small file that only its owner could have written, or `nil` if it
-    /// doesn't exist.
+    /// Returns `nil` unless the file is small and only its owner could have written it.
     static func privateContents(_ path: String) -> Data? {
         let limit = 64 << 10
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -317,8 +296,7 @@ final class OpenFile: Sendable {
         throw .file(name, cannotBe: "made", number: EAGAIN)
     }
 
-    /// Returns whether the open file is private and still has this name; removes a file that isn't
-    /// private.
+    /// Removes a file that isn't private.
     private static func isOurs(_ descriptor: Int32, _ path: String) -> Bool {
         var (opened, named) = (stat(), stat())
         guard unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0,
@@ -329,8 +307,7 @@ final class OpenFile: Sendable {
         return isPrivate
     }
 
-    /// Returns whether the file is a regular file that only this user can open, without other hard
-    /// links.
+    /// A regular file that only this user can open, without other hard links.
     private static func isPrivate(_ status: stat) -> Bool {
         status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_nlink == 1
             && status.st_mode & 0o077 == 0
@@ -338,8 +315,7 @@ final class OpenFile: Sendable {
 }
 
 extension FileHandle {
-    /// Opens a file with close-on-exec; Foundation's initializers let child processes inherit the
-    /// file.
+    /// Foundation's initializers let child processes inherit the file.
     static func opened(_ path: String, _ flags: Int32) throws -> FileHandle {
         let descriptor = unsafe open(path, flags | O_CLOEXEC)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
@@ -348,8 +324,7 @@ extension FileHandle {
 }
 
 extension NetworkError {
-    /// Returns the error for a failed system call on a transfer's file, with the file's name
-    /// without its folder, the action that failed, such as `written`, and the value of `errno`.
+    /// `action` is what failed, such as `written`; `number` is the value of `errno`.
     static func file(_ name: String, cannotBe action: String, number: Int32) -> NetworkError {
         let code = POSIXErrorCode(rawValue: number)
         let words = unsafe String(cString: strerror(number))

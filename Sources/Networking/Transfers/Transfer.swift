@@ -58,12 +58,6 @@ public struct TransferProgress: Sendable, Equatable {
     public var bytesPerSecond: Double?
 
     /// Creates a progress, for testing code that displays it.
-    ///
-    /// - Parameters:
-    ///   - state: The state of the transfer.
-    ///   - completedBytes: The number of bytes so far.
-    ///   - totalBytes: The total number of bytes, or `nil` if it's unknown.
-    ///   - bytesPerSecond: The recent transfer rate in bytes per second.
     public init(
         state: State,
         completedBytes: Int = 0,
@@ -94,7 +88,6 @@ public struct TransferProgress: Sendable, Equatable {
     }
 }
 
-/// The average transfer rate of the last few seconds, in bytes per second.
 struct TransferRate {
     /// The time constant of the average, in seconds.
     private static let memory = 3.0
@@ -102,13 +95,12 @@ struct TransferRate {
     private var last: (time: ContinuousClock.Instant, count: Int)?
     private(set) var bytesPerSecond: Double?
 
-    /// Resets the rate, for example after a pause.
     mutating func reset() {
         last = nil
         bytesPerSecond = nil
     }
 
-    /// Adds a measurement of the number of bytes so far.
+    /// `count` is the number of bytes so far.
     mutating func add(_ count: Int, at time: ContinuousClock.Instant) {
         guard let last, count >= last.count else {
             reset()
@@ -173,7 +165,7 @@ final class TransferCore<Value: Sendable>: Sendable {
     private struct State {
         var intent = Intent.run
         var task: Task<Void, Never>?
-        /// A Boolean value that indicates whether the current run was told to stop.
+        /// The current run was told to stop.
         var isStopped = false
         var progress = TransferProgress(state: .waiting)
         var rate = TransferRate()
@@ -201,7 +193,7 @@ final class TransferCore<Value: Sendable>: Sendable {
     private let run: @Sendable (TransferCore) async throws -> Value
     private let state = Mutex(State())
 
-    /// Creates a transfer; a run ends early when its task is canceled.
+    /// A run ends early when its task is canceled.
     init(client: NetworkClient, run: @escaping @Sendable (TransferCore) async throws -> Value) {
         queue = client.transferQueue
         timeSource = client.options.timeSource
@@ -209,7 +201,6 @@ final class TransferCore<Value: Sendable>: Sendable {
         id = queue.makeID()
     }
 
-    /// Begins the transfer, and adds its handle to the client's list.
     func start(_ handle: any Transfer) {
         queue.add(handle)
         state.withLock { begin(&$0) }
@@ -248,13 +239,12 @@ final class TransferCore<Value: Sendable>: Sendable {
         if isPaused { finish(.failure(CancellationError())) }
     }
 
-    /// Cancels the transfer, and waits until it has ended.
     func end() async {
         cancel()
         _ = try? await value()
     }
 
-    /// Restarts the transfer after a failure or a cancellation.
+    /// Has an effect after a failure or a cancellation only.
     func restart(_ handle: any Transfer) {
         state.withLock { state in
             guard state.task == nil, case .failure = state.outcome else { return }
@@ -296,7 +286,6 @@ final class TransferCore<Value: Sendable>: Sendable {
         if let outcome { finish(outcome) }
     }
 
-    /// Ends the transfer, resumes the waiting tasks and finishes the progress sequences.
     private func finish(_ outcome: Result<Value, any Error>) {
         queue.remove(id)
         let phase: TransferProgress.State =
@@ -320,18 +309,14 @@ final class TransferCore<Value: Sendable>: Sendable {
         }
         for waiter in waiters { waiter.resume(with: outcome) }
     }
-}
+    // MARK: Progress and result
 
-// MARK: Progress and result
-extension TransferCore {
     var progress: TransferProgress { state.withLock(\.progress) }
 
-    /// Notes that the run has its turn.
     func noteTurn() {
         state.withLock { $0.enter(.running) }
     }
 
-    /// Updates the completed and the total number of bytes.
     func move(to count: Int, of total: Int?) {
         let now = timeSource.now()
         state.withLock { state in
@@ -343,7 +328,7 @@ extension TransferCore {
         }
     }
 
-    /// Waits for the result; canceling the waiting task cancels the transfer.
+    /// Canceling the waiting task cancels the transfer.
     func value() async throws -> Value {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -358,13 +343,12 @@ extension TransferCore {
         }
     }
 
-    /// Returns the progress; the sequence keeps the handle alive while it's being read.
+    /// The sequence keeps the handle alive while it's being read.
     func updates(of handle: any Transfer) -> TransferUpdates {
         TransferUpdates(owner: handle) { [self] in updates() }
     }
 
-    /// Returns the progress from now on; a slow reader misses updates but doesn't block the
-    /// transfer.
+    /// A slow reader misses updates but doesn't block the transfer.
     private func updates() -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self,

@@ -29,12 +29,11 @@ final class TransferQueue: Sendable {
         state = Mutex(State(free: max(1, limit)))
     }
 
-    /// The transfers that haven't ended, oldest first.
     var all: [any Transfer] {
         state.withLock { $0.entries.sorted { $0.key < $1.key }.compactMap(\.value.transfer) }
     }
 
-    /// Returns an identifier for a transfer or one run of it.
+    /// An identifier of a transfer or one run of it.
     func makeID() -> UInt64 {
         state.withLock { state in
             state.last += 1
@@ -52,10 +51,8 @@ final class TransferQueue: Sendable {
         _ = state.withLock { $0.entries.removeValue(forKey: id) }
     }
 
-    /// Waits for a turn, and runs a closure, whose end ends the turn.
-    ///
-    /// - Throws: `CancellationError` if the task is canceled before its turn, or the closure's
-    ///   error.
+    /// The end of the closure ends the turn. Throws `CancellationError` if the task is canceled before
+    /// its turn.
     func withTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
         let id = makeID()
         let hasTurn = await withTaskCancellationHandler {

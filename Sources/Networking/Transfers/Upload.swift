@@ -94,12 +94,6 @@ public struct UploadOptions: Sendable {
     public var request: RequestOptions
 
     /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - expectsContinue: Whether the client sends `Expect: 100-continue` before the body. The
-    ///     default is `false`.
-    ///   - digest: The interceptor that adds digests. The default is `nil`.
-    ///   - request: The options that override the client's.
     public init(
         expectsContinue: Bool = false,
         digest: DigestSender? = nil,
@@ -213,7 +207,6 @@ struct UploadRun<Value: Sendable>: Sendable {
         return request
     }
 
-    /// Returns the resource with the options of a transfer.
     private func prepared() -> Resource {
         var resource = resource
         let compression = options.request.requestCompression ?? resource.options.requestCompression
@@ -237,7 +230,7 @@ struct UploadRun<Value: Sendable>: Sendable {
     }
 }
 
-/// An interceptor that adds `Expect: 100-continue`, and omits it if the server rejects it.
+/// Adds `Expect: 100-continue`, and omits it if the server rejects it.
 private struct ContinueExpectation: RequestInterceptor, RetryVoter {
     func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
         var request = request
@@ -254,11 +247,10 @@ private struct ContinueExpectation: RequestInterceptor, RetryVoter {
     }
 }
 
-/// The body of an upload, which tracks how much of it was read.
 final class UploadSource: Sendable {
     let contentType: String?
     private let body: HTTPBody
-    /// The number of bytes of a stream that the latest attempt has read; `nil` before the first.
+    /// The bytes of a stream that the latest attempt has read; `nil` before the first.
     private let count = Mutex<Int?>(nil)
 
     init(_ body: EndpointBody) {
@@ -266,7 +258,7 @@ final class UploadSource: Sendable {
         contentType = body.contentType
     }
 
-    /// The body, which counts the bytes of a stream.
+    /// Counts the bytes of a stream.
     var content: HTTPBody {
         guard case .stream(let length, let isReplayable, let producer) = body.source else { return body }
         return HTTPBody(length: length, isReplayable: isReplayable) { [self] deliver in
@@ -280,12 +272,10 @@ final class UploadSource: Sendable {
 
     var readCount: Int { count.withLock { $0 ?? 0 } }
 
-    /// Throws an error if the source can be read only once and was already read.
     func checkIsReadable() throws(NetworkError) {
         guard count.withLock({ $0 == nil }) || body.isReplayable else { throw Self.isUsedUp }
     }
 
-    /// Starts at the first byte, if that's still possible.
     private func begin() throws(NetworkError) {
         let isReadable = count.withLock { count in
             guard count == nil || body.isReplayable else { return false }

@@ -65,7 +65,6 @@ public struct ConnectionPoolState: Sendable, Equatable {
     }
 }
 
-/// The states of a transport's connections and requests at regular intervals.
 struct ConnectionPoolStates: AsyncSequence, AsyncIteratorProtocol {
     let interval: Duration
     weak let transport: CurlTransport?

@@ -3,7 +3,7 @@
 /// Requests to one origin start in the order they were added. Origins take turns, so a busy origin
 /// can't starve the others. The queue skips a waiting request that has ended when its turn comes.
 struct ExchangeQueue {
-    /// The requests to one origin, in a class so that lookups don't copy it.
+    /// A class, so that lookups don't copy it.
     private final class Line {
         var active = 0
         /// A slice, because removing the first element of an array moves the others.
@@ -27,7 +27,7 @@ struct ExchangeQueue {
         self.maximum = max(1, maximum)
     }
 
-    /// The number of known origins, including those without requests.
+    /// Includes the origins without requests.
     var originCount: Int { lines.count }
 
     /// Starts a request, until ``release(_:)``, if there's capacity and none is waiting.
@@ -47,10 +47,9 @@ struct ExchangeQueue {
         list(line)
     }
 
-    /// A Boolean value that indicates whether ``next(where:)`` may return a request.
     var hasTurn: Bool { active < maximum && !turns.isEmpty }
 
-    /// Starts and returns the next request, which counts until ``release(_:)``.
+    /// The request counts until ``release(_:)``.
     mutating func next(where isWaiting: (UInt64) -> Bool) -> UInt64? {
         while active < maximum, !turns.isEmpty {
             let line = turns.removeFirst()
@@ -71,7 +70,6 @@ struct ExchangeQueue {
         return nil
     }
 
-    /// Releases the capacity used by a request that ``enter(_:)`` or ``next(where:)`` started.
     mutating func release(_ origin: HTTPOrigin) {
         let line = line(of: origin)
         guard line.active > 0 else { return }
@@ -98,7 +96,6 @@ struct ExchangeQueue {
     }
 }
 
-/// A priority queue of the deadlines of requests with identifiers.
 typealias DeadlineQueue = DeadlineHeap<UInt64>
 
 /// A priority queue of request deadlines, earliest first.
@@ -114,10 +111,10 @@ struct DeadlineHeap<Identifier> {
     private var heap: [Entry] = []
     private var sweepCount = 64
 
-    /// The number of entries, including those of ended requests.
+    /// Includes the entries of ended requests.
     var count: Int { heap.count }
 
-    /// Adds a deadline; `isLive` returns whether a previously added request is still running.
+    /// `isLive` returns whether a previously added request is still running.
     mutating func insert(
         _ identifier: Identifier,
         deadline: ContinuousClock.Instant,
@@ -135,20 +132,18 @@ struct DeadlineHeap<Identifier> {
         sweepCount = max(64, heap.count * 2)
     }
 
-    /// The requests, in any order, including ended ones.
+    /// In any order, including ended requests.
     var all: some Sequence<Identifier> { heap.lazy.map(\.identifier) }
 
-    /// The earliest deadline.
-    ///
     /// It may belong to an ended request, because an unneeded wake-up costs less than a check.
     var earliest: ContinuousClock.Instant? { heap.first?.deadline }
 
-    /// Removes all entries, once no request is running.
+    /// Only once no request is running.
     mutating func removeAll() {
         heap.removeAll(keepingCapacity: heap.count <= 1024)
     }
 
-    /// Removes and returns a request whose deadline has passed; it may have ended.
+    /// The request may have ended.
     mutating func popExpired(at now: ContinuousClock.Instant) -> Identifier? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         heap.swapAt(0, heap.count - 1)
@@ -188,18 +183,16 @@ struct ExchangeTiming {
     private(set) var activity: ContinuousClock.Instant?
     /// The time at which the whole request was passed on, as far as the engine reports it.
     var requestSent: ContinuousClock.Instant?
-    /// The time of the response's first byte.
     private(set) var firstByte: ContinuousClock.Instant?
 
     var hasFirstByte: Bool { firstByte != nil }
 
-    /// Records that the request is about to be sent on a connection.
     mutating func begin(at now: ContinuousClock.Instant, isWhole: Bool) {
         activity = now
         requestSent = isWhole ? now : nil
     }
 
-    /// Records that data was sent, or the end of a wait for the caller, which doesn't count.
+    /// The end of a wait for the caller counts like sent data.
     mutating func move(at now: ContinuousClock.Instant) {
         activity = now
     }

@@ -3,9 +3,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A file that is read in parts.
 final class FileReading: Sendable {
-    /// The number of bytes to read at once.
     static let partSize = 128 << 10
 
     private let name: String
@@ -21,17 +19,15 @@ final class FileReading: Sendable {
         close(descriptor)
     }
 
-    /// Creates a producer that delivers a file's bytes from the start, fewer if the file has
-    /// shrunk.
-    ///
-    /// It throws ``NetworkError`` with the code `invalidRequest` if the file can't be read.
+    /// Delivers fewer bytes if the file has shrunk; throws ``NetworkError`` with the code
+    /// `invalidRequest` if it can't be read.
     static func producer(_ url: URL, length: Int) -> HTTPBody.Producer {
         { deliver in
             try await offloading { try await FileReading.open(url).deliver(from: 0, to: length, deliver) }
         }
     }
 
-    /// Reads and delivers a range part by part on a thread that may block on disk I/O.
+    /// Must run on a thread that may block on disk I/O.
     func deliver(from start: Int, to end: Int, _ deliver: (Data) async throws -> Void) async throws {
         var position = start
         while position < end {
@@ -49,7 +45,7 @@ final class FileReading: Sendable {
         max(0, unsafe ccurl_read_held(descriptor, buffer.baseAddress, buffer.count, Int64(position)))
     }
 
-    /// Opens a file on a thread that may block on disk I/O.
+    /// Must run on a thread that may block on disk I/O.
     static func open(_ url: URL) throws(NetworkError) -> FileReading {
         let descriptor = unsafe Glibc.open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(url.lastPathComponent) }
@@ -79,12 +75,10 @@ final class BlockPool: Sendable {
         let memory: UnsafeMutableRawPointer
     }
 
-    /// The size of a block in bytes.
     let blockSize: Int
     private let maximumUnused: Int
     private let unused = Mutex<[Unused]>([])
 
-    /// Creates an empty pool that keeps up to `maximumUnused` blocks.
     init(blockSize: Int, maximumUnused: Int = 4) {
         self.blockSize = blockSize
         self.maximumUnused = maximumUnused
@@ -94,7 +88,7 @@ final class BlockPool: Sendable {
         for block in unused.withLock(\.self) { unsafe block.memory.deallocate() }
     }
 
-    /// Takes a block with arbitrary contents, which is larger than ``blockSize`` if necessary.
+    /// The contents are arbitrary. The block is larger than ``blockSize`` if necessary.
     func block(capacity: Int = 0) -> OctetBlock {
         let size = max(blockSize, capacity)
         let block = size == blockSize ? unused.withLock { $0.popLast() } : nil
@@ -131,10 +125,8 @@ final class BlockPool: Sendable {
         unsafe pool.takeBack(memory, capacity: capacity)
     }
 
-    /// Returns the first bytes of the block as data.
-    ///
-    /// If they fill at least half of the block, the data takes over the block without copying and
-    /// the caller must release it. Otherwise they're copied, so that a few bytes don't retain it.
+    /// If the bytes fill at least half of the block, the data takes over the block without copying,
+    /// and the caller must release it. Otherwise they're copied, so that a few don't retain it.
     func data(count: Int) -> Data {
         guard count >= capacity / 2 else { return unsafe Data(bytes: memory, count: count) }
         return unsafe Data(

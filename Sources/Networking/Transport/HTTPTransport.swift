@@ -1,5 +1,4 @@
 public import Foundation
-import FoundationNetworking
 
 /// A type that sends a single HTTP request and returns its response.
 ///
@@ -28,64 +27,21 @@ public protocol HTTPTransport: Sendable {
     func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
 }
 
-/// A request, as interceptors change it and a transport sends it.
-public struct HTTPRequest: Sendable {
-    /// The method.
-    public var method: HTTPMethod
-    /// The absolute `http` or `https` URL.
-    public var url: URL
-    /// The header fields, in order.
-    public var headers: HTTPHeaders
-    /// The body.
-    public var body: HTTPBody
-    /// The timeout of each attempt; `nil` for the operation's only.
-    public var timeout: Duration?
-    /// The use of stored responses.
-    var cachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
-    /// A closure that receives the request's events, for progress and metrics.
-    public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
-
-    /// Creates a request.
-    ///
-    /// - Parameters:
-    ///   - method: The method. The default is `.get`.
-    ///   - url: The absolute `http` or `https` URL.
-    ///   - headers: The header fields, in order. The default is empty.
-    ///   - body: The body. The default is `.none`.
-    ///   - timeout: The timeout of each attempt. The default is `nil`, for the operation's only.
-    ///   - observer: A closure that receives the request's events. The default is `nil`.
-    public init(
-        method: HTTPMethod = .get,
-        url: URL,
-        headers: HTTPHeaders = [:],
-        body: HTTPBody = .none,
-        timeout: Duration? = nil,
-        observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil
-    ) {
-        self.method = method
-        self.url = url
-        self.headers = headers
-        self.body = body
-        self.timeout = timeout
-        self.observer = observer
-    }
-}
-
 /// The limits on a request's duration and on the size of its response.
 public struct HTTPTransportLimits: Sendable {
-    /// The time by which the request must end, including the wait for a connection, or `nil` for no
-    /// deadline.
+    /// The time by which the request must end, including the wait for a connection; `nil`, the
+    /// default, for no deadline.
     public var deadline: ContinuousClock.Instant? {
         get { end?.instant }
         set { end = newValue.map(Moment.init) }
     }
     var end: Moment?
-    /// The maximum size of the body in bytes, after content decoding.
+    /// The maximum size of the body in bytes, after content decoding; the default is 64 MiB.
     ///
     /// A larger body fails with ``NetworkError/Code/bodyTooLarge`` while it's received.
     public var maximumBodySize: Int
-    /// The maximum time from sending the request to receiving the response's first byte, or `nil`
-    /// for no limit.
+    /// The maximum time from sending the request to receiving the response's first byte; `nil`, the
+    /// default, for no limit.
     public var firstByteTimeout: Duration?
     /// The maximum time without sending or receiving a byte while a connection is in use, or `nil`
     /// for no limit.
@@ -115,21 +71,10 @@ public struct HTTPTransportLimits: Sendable {
     public var deadlineEndsWithHeader = false
     /// The setting that the deadline comes from, for error messages.
     package var deadlineSource = NetworkError.Timeout.Limit.deadline
-    /// A Boolean value that indicates whether a redirect's body may be abandoned because of its
-    /// size or duration; see ``RedirectBody``.
+    /// A redirect's body may be abandoned because of its size or duration; see ``RedirectBody``.
     package var cutsRedirects = false
 
-    /// Creates limits.
-    ///
-    /// - Parameters:
-    ///   - deadline: The time by which the request must end. The default is `nil`.
-    ///   - maximumBodySize: The maximum size of the body in bytes, after content decoding. The
-    ///     default is 64 MiB.
-    ///   - firstByteTimeout: The maximum wait for the response's first byte. The default is `nil`.
-    ///   - idleTimeout: The maximum time without sending or receiving a byte. The default is `nil`.
-    ///   - maximumDownloadRate: The maximum number of bytes to receive per second. The default is
-    ///     `nil`.
-    ///   - maximumUploadRate: The maximum number of bytes to send per second. The default is `nil`.
+    /// Creates limits, of which all but the size are absent by default.
     public init(
         deadline: ContinuousClock.Instant? = nil,
         maximumBodySize: Int = 64 << 20,
@@ -146,10 +91,8 @@ public struct HTTPTransportLimits: Sendable {
         self.maximumUploadRate = maximumUploadRate
     }
 
-    /// A Boolean value that indicates whether the bandwidth is limited.
     var hasRates: Bool { maximumDownloadRate != nil || maximumUploadRate != nil }
 
-    /// Checks the limits of the bandwidth; an `invalidRequest` error names the limit.
     func validateRates() throws(NetworkError) {
         let rates = [("maximumDownloadRate", maximumDownloadRate), ("maximumUploadRate", maximumUploadRate)]
         for case (let name, let rate?) in rates where rate < 1024 {
@@ -173,25 +116,14 @@ public struct HTTPTransportResponse: Sendable {
     public var trailers: HTTPHeaders
     /// The body after content decoding, received as it's read, or `nil` if it's in ``body``.
     public var stream: HTTPResponseBody?
-    /// A Boolean value that indicates whether repeated fields are combined into one.
     package var hasCombinedFields = false
-    /// A Boolean value that indicates whether this is a redirect whose body was abandoned and
-    /// whose ``body`` is therefore empty.
+    /// The redirect's body was abandoned, and ``body`` is therefore empty.
     package var isCut = false
     /// A Boolean value that indicates whether the transport removed a content coding from the body,
     /// so that the response's digests aren't about these bytes.
     package var isDecoded = false
 
     /// Creates a response.
-    ///
-    /// - Parameters:
-    ///   - status: The status code.
-    ///   - version: The protocol version. The default is `HTTP/1.1`.
-    ///   - headers: The header fields, in order. The default is empty.
-    ///   - body: The body after content decoding. The default is empty.
-    ///   - trailers: The trailer fields. The default is empty.
-    ///   - stream: The body after content decoding, if it's received as it's read. The default is
-    ///     `nil`.
     public init(
         status: Int,
         version: String = "HTTP/1.1",
@@ -210,7 +142,6 @@ public struct HTTPTransportResponse: Sendable {
 }
 
 extension HTTPHeaders {
-    /// The fields of a response whose body was decoded.
     var withoutCoding: Self {
         Self(filter { !["Content-Encoding", "Content-Length"].contains(where: $0.name.equalsIgnoringASCIICase) })
     }
@@ -291,10 +222,8 @@ public struct HTTPTransportMetrics: Sendable, Equatable {
 
 /// A transport that fails every request, for a client whose engine isn't available in this process.
 struct UnavailableTransport: HTTPTransport {
-    /// The reason that the engine isn't available.
     let reason: NetworkError
 
-    /// Returns a transport or, if that fails, one that fails every request with the error.
     static func unless(_ make: () throws(NetworkError) -> any HTTPTransport) -> any HTTPTransport {
         do throws(NetworkError) {
             return try make()

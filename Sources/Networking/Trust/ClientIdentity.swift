@@ -83,9 +83,7 @@ public struct ClientIdentity: Sendable {
     public init(pkcs12File: String, password: Password? = nil) throws {
         try self.init(IdentitySource.pkcs12File(pkcs12File, password: password).load())
     }
-}
 
-extension ClientIdentity {
     /// Returns an identity that a closure provides for each new connection.
     ///
     /// Use this for identities from a vault, an agent or a sidecar. An existing connection keeps
@@ -151,10 +149,8 @@ extension ClientIdentity {
     }
 }
 
-/// The files of an identity.
 struct IdentitySource: Sendable {
     let paths: [String]
-    /// Reads the files.
     let load: @Sendable () throws -> TLSIdentity
 
     static func pemFiles(certificates: String, privateKey: String, password: ClientIdentity.Password?) -> Self {
@@ -173,7 +169,7 @@ struct IdentitySource: Sendable {
         Self(paths: [path]) { try pkcs12(TrustFile(path).octets, password: password, from: path) }
     }
 
-    /// Creates an identity from certificates and a key in PEM, in any of the two texts.
+    /// Each text may contain both the certificates and the key.
     static func pem(
         certificates: String,
         privateKey: String,
@@ -190,7 +186,6 @@ struct IdentitySource: Sendable {
         }
     }
 
-    /// Creates an identity from PKCS#12 data.
     static func pkcs12(
         _ octets: [UInt8],
         password: ClientIdentity.Password?,
@@ -222,7 +217,7 @@ struct IdentitySource: Sendable {
         }
     }
 
-    /// Returns the blocks of a PEM text whose labels are wanted, with unchanged content.
+    /// Returns the blocks whose labels are wanted, with unchanged content.
     private static func blocks(of text: String, where isWanted: (Substring) -> Bool) -> String {
         var lines = ""
         var isInBlock = false
@@ -241,9 +236,8 @@ struct IdentitySource: Sendable {
     }
 }
 
-/// An identity that's read again when its files change.
 final class ReloadedIdentity: Sendable {
-    /// The state of a file: replacing it changes the inode number, and rewriting it the time.
+    /// Replacing a file changes its inode number, and rewriting it the time.
     private struct Stamp: Equatable {
         let device: dev_t
         let number: ino_t
@@ -271,7 +265,6 @@ final class ReloadedIdentity: Sendable {
     private let onFailure: (@Sendable (any Error) -> Void)?
     private let state: Mutex<State>
 
-    /// Reads the files for the first time.
     init(_ source: IdentitySource, onFailure: (@Sendable (any Error) -> Void)?) throws {
         self.source = source
         self.onFailure = onFailure
@@ -280,8 +273,6 @@ final class ReloadedIdentity: Sendable {
         state = Mutex(State(stamps: stamps, identity: try source.load()))
     }
 
-    /// Returns the current identity of the files, or the last valid one.
-    ///
     /// While certificate and key are being replaced, they don't match. The previous identity is
     /// returned then, and the next call tries again.
     func current() -> TLSIdentity {

@@ -90,7 +90,6 @@ public struct PinningPolicy: Sendable {
         return Set(texts.compactMap { PublicKeyPin($0) })
     }
 
-    /// Returns whether the policy applies to a host.
     func covers(_ other: HostName) -> Bool {
         other == host || (includeSubdomains && other.isSubdomain(of: host))
     }
@@ -111,7 +110,6 @@ extension PinningPolicy: Hashable {
 /// The hash covers the SubjectPublicKeyInfo, so a renewed certificate with the same key has the
 /// same pin. `jwt pin` prints the pins of a server or a certificate.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
-    /// The 32 bytes of the hash.
     let octets: [UInt8]
 
     /// The hash in the customary form: `sha256/` followed by base64, such as
@@ -162,11 +160,8 @@ struct HostName: Hashable, Sendable {
 
     private let form: Form
 
-    /// Creates a host name from a text, or returns `nil` if it is neither a name nor an address.
-    ///
-    /// Case, a trailing dot, the brackets of an IPv6 address, and the choice between an
-    /// international name ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) and its ASCII form
-    /// don't matter.
+    /// Case, a trailing dot, the brackets of an IPv6 address, and the choice between an international
+    /// name ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) and its ASCII form don't matter.
     init?(_ text: String) {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         if let address = IPAddress(isBracketed ? String(text.dropFirst().dropLast()) : text) {
@@ -182,13 +177,13 @@ struct HostName: Hashable, Sendable {
         form = .labels(labels.map(String.init))
     }
 
-    /// Returns whether the name is a subdomain of another, by whole labels; an address never is.
+    /// Compares whole labels; an address is never a subdomain.
     func isSubdomain(of parent: HostName) -> Bool {
         guard case .labels(let labels) = form, case .labels(let parentLabels) = parent.form else { return false }
         return labels.count > parentLabels.count && labels.suffix(parentLabels.count).elementsEqual(parentLabels)
     }
 
-    /// The number of labels; a more specific name has more.
+    /// A more specific name has more labels.
     var depth: Int {
         guard case .labels(let labels) = form else { return 0 }
         return labels.count

@@ -44,11 +44,8 @@ public struct ServerTrustEvaluator: Sendable {
         self.configuration = configuration
     }
 
-    /// Returns the reason for accepting a server, from the pins of its verified chain, its own
-    /// first.
-    ///
-    /// ``Configuration/enforcement`` and ``Configuration/report`` don't apply here, only to
-    /// connections.
+    /// The pins of the chain start with the server's own. ``Configuration/enforcement`` and
+    /// ``Configuration/report`` apply to connections only.
     ///
     /// - Throws: ``TLSFailure/hostNotPinned``, ``TLSFailure/pinningPolicyExpired``,
     ///   ``TLSFailure/pinMismatch(seen:)``.
@@ -79,12 +76,11 @@ public struct ServerTrustEvaluator: Sendable {
         return .pinned(match)
     }
 
-    /// Returns the policy that applies to a host: the one with the longest name.
+    /// The policy with the longest name applies.
     private func policy(for host: HostName) -> PinningPolicy? {
         configuration.pinningPolicies.filter { $0.covers(host) }.max { $0.host.depth < $1.host.depth }
     }
 
-    /// Evaluates a server during a handshake.
     func check(_ peer: TLSPeer) throws(TLSFailure) {
         let chain = peer.chain.map { PublicKeyPin(octets: $0.publicKeyHash) }
         let isEnforced = configuration.enforcement == .enforced
@@ -102,10 +98,7 @@ public struct ServerTrustEvaluator: Sendable {
             if isEnforced { throw error }
         }
     }
-}
 
-extension ServerTrustEvaluator {
-    /// The reason for accepting a server.
     @nonexhaustive
     package enum Acceptance: Hashable, Sendable {
         /// The chain contains this pin; if it contains several, this is the first in the order of
@@ -140,9 +133,7 @@ extension ServerTrustEvaluator {
         /// A Boolean value that indicates whether a rejection ends the connection.
         public let isEnforced: Bool
     }
-}
 
-extension ServerTrustEvaluator {
     /// The pinning policies of an evaluator, and its behavior for hosts without a valid policy.
     public struct Configuration: Sendable {
         /// The order in which the evaluator compares a chain's certificates with the pins.
@@ -222,17 +213,12 @@ extension ServerTrustEvaluator {
     }
 }
 
-/// The certificates that identify a server.
 package enum ServerCertificates {
-    /// One certificate of a chain.
     package struct Item: Sendable {
-        /// The pin of the certificate's key.
         package let pin: PublicKeyPin
-        /// The subject's name, for display.
         package let subject: String
-        /// The first second of the validity period, in seconds since 1970 (UTC).
+        /// The first and the last second of the validity period, since 1970 (UTC).
         package let notBefore: Int64
-        /// The last second of the validity period, in seconds since 1970 (UTC).
         package let notAfter: Int64
 
         init(_ certificate: Certificate, pin: PublicKeyPin) {
@@ -276,19 +262,18 @@ package enum ServerCertificates {
         }
     }
 
-    /// Returns the certificates in a file's contents: one in DER, or any number in PEM.
+    /// Reads one certificate in DER, or any number in PEM.
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
         try TrustFile.certificates(in: octets, from: nil).map { certificate throws(TrustConfigurationError) in
             Item(certificate, pin: try PublicKeyPin(certificate))
         }
     }
 
-    /// Returns trust roots that consist of exactly the certificates in a file's contents.
     package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
         TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))
     }
 
-    /// The error that ends the handshake once the certificates are known.
+    /// Ends the handshake once the certificates are known.
     private struct Seen: Error {
         let chain: [TLSPeer.ChainLink]
     }

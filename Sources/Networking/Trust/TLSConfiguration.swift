@@ -37,21 +37,9 @@ public struct TLSConfiguration: Sendable {
     /// In whole seconds; requires libcurl 7.80.
     public var maximumConnectionAge: Duration?
 
-    /// A closure that receives each server before it's accepted, and rejects it by throwing.
     var inspection: (@Sendable (TLSPeer) throws -> Void)?
 
     /// Creates a configuration.
-    ///
-    /// - Parameters:
-    ///   - trustRoots: The certificates that servers' certificates must chain to. The default is
-    ///     ``TrustRoots/system``.
-    ///   - minimumVersion: The oldest accepted TLS version. The default is TLS 1.2.
-    ///   - maximumVersion: The newest accepted TLS version. The default, `nil`, is the newest that
-    ///     OpenSSL supports.
-    ///   - clientIdentity: The identity for servers that request a client certificate.
-    ///   - serverTrustEvaluator: An additional check of servers.
-    ///   - maximumConnectionAge: The maximum age of a connection, in whole seconds. The default is
-    ///     unlimited.
     public init(
         trustRoots: TrustRoots = .system,
         minimumVersion: TLSVersion = .tls12,
@@ -68,15 +56,13 @@ public struct TLSConfiguration: Sendable {
         self.maximumConnectionAge = maximumConnectionAge
     }
 
-    /// A Boolean value that indicates whether all settings are the defaults, which any TLS library
-    /// supports.
+    /// All settings are the defaults, which any TLS library supports.
     var isOrdinary: Bool {
         trustRoots.includesSystem && trustRoots.certificates.isEmpty && minimumVersion == .tls12
             && maximumVersion == nil && clientIdentity == nil && serverTrustEvaluator == nil && inspection == nil
     }
 
-    /// Returns the configuration as an OpenSSL policy, or throws `transportUnavailable` if it rules
-    /// out every connection.
+    /// Throws `transportUnavailable` if the configuration rules out every connection.
     func policy() throws(NetworkError) -> TLSClientPolicy {
         if let maximumVersion, maximumVersion < minimumVersion {
             throw NetworkError(

@@ -59,7 +59,6 @@ extension TLSFailure: CustomStringConvertible {
 }
 
 extension TLSFailure {
-    /// Creates the failure that corresponds to a handshake's problem.
     init(_ problem: TLSProblem) {
         self =
             switch problem {
@@ -78,7 +77,6 @@ extension TLSFailure {
 }
 
 extension NetworkError {
-    /// Creates the error of a connection whose TLS handshake failed.
     init(_ problem: TLSProblem, origin: HTTPOrigin) {
         let failure = TLSFailure(problem)
         var message = "the TLS connection to \(origin) failed: \(failure)"
@@ -115,9 +113,7 @@ public struct TrustConfigurationError: Error, Sendable {
         self.pins = pins
         self.cause = cause
     }
-}
 
-extension TrustConfigurationError {
     /// The kind of a trust configuration error.
     @nonexhaustive
     public enum Code: String, Sendable, CustomStringConvertible {
@@ -176,8 +172,7 @@ extension TrustConfigurationError {
         self.init(.unreadableFile, "\(path) can't be read: \(error.localizedDescription)", cause: error)
     }
 
-    /// Creates an error from an OpenSSLCrypto error in certificates or keys from a place, such as a
-    /// path.
+    /// `place` is where the certificates or keys are from, such as a path.
     init(_ error: CryptoError, in place: String? = nil) {
         let code: Code =
             switch error.code {

@@ -105,8 +105,7 @@ public struct TrustRoots: Sendable {
         )
     }
 
-    /// Returns a closure that provides OpenSSL's store of these roots, created once and shared by
-    /// all connections.
+    /// The store is created once and shared by all connections.
     func store() throws(CryptoError) -> @Sendable () throws(CryptoError) -> TrustStore {
         if includesSystem, certificates.isEmpty {
             return { () throws(CryptoError) in try TrustStore.system() }
@@ -126,12 +125,11 @@ public struct TrustRoots: Sendable {
     }
 }
 
-/// A file with certificates or keys.
 struct TrustFile {
     let path: String
     let octets: [UInt8]
 
-    /// The size limit, above that of any certificate bundle, which protects against endless files.
+    /// Above the size of any certificate bundle; protects against endless files.
     private static let maximumSize = 1 << 21
 
     init(_ path: String) throws(TrustConfigurationError) {
@@ -148,7 +146,6 @@ struct TrustFile {
         }
     }
 
-    /// The file as text.
     func text() throws(TrustConfigurationError) -> String {
         guard let text = String(validating: octets, as: UTF8.self) else {
             throw TrustConfigurationError(.malformedCertificate, "\(path) isn't text; expected PEM")
@@ -156,13 +153,11 @@ struct TrustFile {
         return text
     }
 
-    /// Returns the certificates in the file: one in DER, or any number in PEM.
     func certificates() throws(TrustConfigurationError) -> [Certificate] {
         try Self.certificates(in: octets, from: path)
     }
 
-    /// Returns the certificates in some data: one in DER, or any number in PEM without other
-    /// blocks.
+    /// Reads one certificate in DER, or any number in PEM without other blocks.
     static func certificates(
         in octets: [UInt8],
         from place: String?

@@ -28,8 +28,7 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         /// The name and the version, separated by a slash.
         public var description: String { "\(name)/\(version)" }
 
-        /// Replaces the characters that a token can't contain, so that no input can break the
-        /// header.
+        /// Replaces the characters that a token can't contain, so that no input can break the header.
         static func token(_ text: String, otherCharacters: String = "") -> String {
             let characters = text.map { character in
                 let isAllowed = character.utf8.count == 1 && character.utf8.allSatisfy(HTTPSyntax.isTokenByte)
@@ -78,10 +77,7 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         self.network = network ?? self.network
         self.kernel = kernel ?? self.kernel
     }
-}
 
-extension UserAgent {
-    /// The values that a user agent is made of, some of which may be missing.
     struct Sources: Sendable {
         var applicationName: String?
         var applicationVersion: String?
@@ -93,7 +89,6 @@ extension UserAgent {
         var kernelName: String?
         var kernelRelease: String?
 
-        /// The values of the process and the machine, read once.
         static let process = {
             var sources = Self()
             // Foundation finds the main bundle through this link. Without it, `Bundle.main` traps.
@@ -113,8 +108,7 @@ extension UserAgent {
             return sources
         }()
 
-        /// Returns the operating system that an os-release file (os-release(5)) names, such as
-        /// `Debian` and `12`.
+        /// Reads an os-release file (os-release(5)); returns names such as `Debian` and `12`.
         static func system(osRelease: String) -> (name: String, version: String?) {
             var values: [Substring: String] = [:]
             for line in osRelease.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
@@ -138,8 +132,7 @@ extension UserAgent {
         }
     }
 
-    /// Creates a user agent, with fallbacks for missing values and for versions that aren't three
-    /// numbers.
+    /// Has fallbacks for missing values and for versions that aren't three numbers.
     init(sources: Sources) {
         func product(_ name: String?, _ version: String?) -> Product {
             Product(name: name ?? "Unknown", version: version ?? "Unknown")

@@ -11,11 +11,6 @@ public struct Version: Hashable, Sendable {
     public static let one = Version(1, 0, 0)
 
     /// Creates a version from its numbers.
-    ///
-    /// - Parameters:
-    ///   - major: The first number.
-    ///   - minor: The second number.
-    ///   - increment: The third number.
     public init(_ major: Int, _ minor: Int, _ increment: Int) {
         self.major = major
         self.minor = minor
@@ -57,7 +52,7 @@ public struct Version: Hashable, Sendable {
         self.init(numbers[0], numbers[1], numbers[2])
     }
 
-    /// Parses the three leading numbers of a text such as the Linux release `6.18.44-cloud-amd64`.
+    /// Parses a text such as the Linux release `6.18.44-cloud-amd64`.
     init?(leadingPartOf text: String) {
         let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
         self.init(string: String(text[..<end]))

@@ -5,7 +5,6 @@ import CCurl
 /// libcurl could decode too, but it accepts a truncated body if the message around it is complete.
 /// The decoder runs on the engine's thread.
 final class ContentDecoder {
-    /// A reason that a body can't be decoded.
     enum Defect: Error {
         case unknownCoding
         case malformed
@@ -15,12 +14,11 @@ final class ContentDecoder {
         case window
     }
 
-    /// The decoder for a single coding.
     @safe private final class Stage {
         private let decoder: OpaquePointer
         private var input: [UInt8] = []
         private var position = 0
-        /// A Boolean value that indicates whether the data so far ends with the coding's end.
+        /// The data so far ends with the coding's end.
         private(set) var isWhole = false
         private(set) var hasBegun = false
 
@@ -40,7 +38,7 @@ final class ContentDecoder {
             unsafe input.append(contentsOf: octets)
         }
 
-        /// Decodes into a buffer and returns the number of bytes, or 0 if more input is needed.
+        /// Returns 0 if more input is needed.
         func pull(into buffer: inout [UInt8]) throws(Defect) -> Int {
             while true {
                 var (taken, given) = (0, 0)
@@ -70,21 +68,21 @@ final class ContentDecoder {
 
     private static let bufferSize = 32 << 10
 
-    /// The decoding stages, starting with the coding that was applied last.
+    /// The coding that was applied last comes first.
     private let stages: [Stage]
     private var buffer = [UInt8](repeating: 0, count: bufferSize)
-    /// The number of decoded bytes in the buffer that haven't been taken.
+    /// The decoded bytes in the buffer that haven't been taken.
     private var readyCount = 0
-    /// The number of bytes that libcurl will offer again because not all of their output was taken.
+    /// The bytes that libcurl will offer again because not all of their output was taken.
     private var offeredAgain = 0
-    /// The number of bytes received, before decoding.
+    /// Before decoding.
     private(set) var inputCount = 0
-    /// The number of bytes that the stages before the last one have produced.
+    /// The output of the stages before the last one.
     private var innerCount = 0
-    /// A Boolean value that indicates whether the limit on a turn's work was reached.
+    /// The limit on a turn's work was reached.
     private var isInterrupted = false
 
-    /// Creates a decoder for codings in the order they were applied, as in `Content-Encoding`.
+    /// The codings are in the order they were applied, as in `Content-Encoding`.
     init(_ codings: [String]) throws(Defect) {
         var stages: [Stage] = []
         for coding in codings.reversed() {
@@ -95,11 +93,11 @@ final class ContentDecoder {
         self.stages = stages
     }
 
-    /// The maximum number of codings; more indicate an attack.
+    /// More codings indicate an attack.
     private static let maximumStageCount = 2
 
-    /// The number of bytes that a stage before the last one may always produce, and how many more
-    /// for each byte received.
+    /// The bytes that a stage before the last one may always produce, and how many more for each byte
+    /// received.
     ///
     /// Coded data hardly shrinks when it's coded again. Without a limit, a few bytes could expand
     /// to gigabytes that the next stage reads without output.
@@ -109,7 +107,7 @@ final class ContentDecoder {
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
     ]
 
-    /// The supported codings in the syntax of `Accept-Encoding`, or an empty string.
+    /// The syntax of `Accept-Encoding`, or an empty string.
     static let acceptedCodings = kinds.filter { ccoding_is_available($0.1) }.map(\.0).joined(separator: ", ")
 
     private static func kind(_ coding: String) -> ccoding_kind? {
@@ -117,14 +115,12 @@ final class ContentDecoder {
         return kinds.first { $0.0 == (name == "x-gzip" ? "gzip" : name) }?.1
     }
 
-    /// A Boolean value that indicates whether the body is complete or empty.
+    /// The body is complete or empty.
     var isWhole: Bool { !stages[0].hasBegun || stages.allSatisfy(\.isWhole) && readyCount == 0 }
 
-    /// Decodes bytes and passes them on; returns whether all of the output was taken.
-    ///
-    /// If it wasn't, because `take` had no capacity or `goesOn` returned `false`, the same bytes
-    /// are offered again, perhaps followed by more. `goesOn` gets the size of each part that one
-    /// stage passes to another.
+    /// Returns whether all of the output was taken. If it wasn't, because `take` had no capacity or
+    /// `goesOn` returned `false`, the same bytes are offered again, perhaps followed by more. `goesOn`
+    /// gets the size of each part that one stage passes to another.
     func decode(
         _ octets: UnsafeBufferPointer<UInt8>,
         goesOn: (Int) -> Bool = { _ in true },
@@ -149,7 +145,6 @@ final class ContentDecoder {
         return true
     }
 
-    /// Decodes a stage's next bytes into the buffer, from the output of the stage before it.
     private func pull(_ index: Int, _ goesOn: (Int) -> Bool) throws(Defect) -> Int {
         while true {
             let count = try stages[index].pull(into: &buffer)

@@ -9,12 +9,9 @@ import SystemIO
 final class CurlAdmission: Sendable {
     private struct State {
         var queue: ExchangeQueue
-        /// The requests in the queue.
         var waiting: [UInt64: (origin: HTTPOrigin, since: ContinuousClock.Instant)] = [:]
-        /// The mailboxes of the running engines.
         var mailboxes: [Mailbox<CurlMessage>?]
         var activities: [HTTPOrigin: OriginActivity] = [:]
-        /// The number of known origins at which unused ones are removed.
         var sweepCount = 1024
     }
 
@@ -36,33 +33,30 @@ final class CurlAdmission: Sendable {
         )
     }
 
-    /// Returns a number that's unique among the transport's requests and identifies the engine.
+    /// The number is unique among the transport's requests and identifies the engine.
     func nextIdentifier(for engine: Int) -> UInt64 {
         lastNumber.add(1, ordering: .relaxed).newValue &* engineCount &+ UInt64(engine)
     }
 
-    /// Returns the turn of the next engine, if they're used one after the other.
     func nextTurn() -> Int { turnCount.wrappingAdd(1, ordering: .relaxed).oldValue }
 
-    /// Sets the mailbox of an engine that starts.
     func open(_ mailbox: Mailbox<CurlMessage>, for engine: Int) {
         state.withLock { $0.mailboxes[engine] = mailbox }
     }
 
-    /// Removes the mailbox of an engine that ends, unless the engine has started again.
+    /// Has no effect if the engine has started again.
     func close(_ mailbox: Mailbox<CurlMessage>, for engine: Int) {
         state.withLock { state in
             if state.mailboxes[engine] === mailbox { state.mailboxes[engine] = nil }
         }
     }
 
-    /// Posts a message about a request to its engine, unless that has ended.
+    /// Has no effect if the request's engine has ended.
     func post(_ message: CurlMessage, for identifier: UInt64) {
         state.withLock { $0.mailboxes[Int(identifier % engineCount)] }?.post(message)
     }
 
-    /// Starts a request until ``release(_:)`` if there's capacity, or else adds it to the queue and
-    /// returns `false`.
+    /// Starts a request until ``release(_:)`` if there's capacity; adds it to the queue otherwise.
     func enter(_ identifier: UInt64, _ origin: HTTPOrigin, at now: ContinuousClock.Instant) -> Bool {
         state.withLock { state in
             if state.queue.enter(origin) { return true }
@@ -72,12 +66,12 @@ final class CurlAdmission: Sendable {
         }
     }
 
-    /// Removes a request that ends before it has started.
+    /// The request ends before it has started.
     func leave(_ identifier: UInt64) {
         state.withLock { $0.waiting[identifier] = nil }
     }
 
-    /// Releases a request's capacity and returns whether ``next(for:)`` may start another.
+    /// Returns whether ``next(for:)`` may start another request.
     func release(_ origin: HTTPOrigin) -> Bool {
         state.withLock { state in
             state.queue.release(origin)
@@ -85,8 +79,7 @@ final class CurlAdmission: Sendable {
         }
     }
 
-    /// Starts waiting requests while there's capacity, and returns the first one that's the
-    /// engine's own.
+    /// Starts waiting requests while there's capacity, and returns the first of the engine's own.
     func next(for engine: Int) -> UInt64? {
         state.withLock { state in
             while let identifier = state.queue.next(where: { state.waiting[$0] != nil }) {
@@ -101,7 +94,6 @@ final class CurlAdmission: Sendable {
         }
     }
 
-    /// Returns the activity of an origin.
     func activity(for origin: HTTPOrigin) -> OriginActivity {
         state.withLock { state in
             if let activity = state.activities[origin] { return activity }
@@ -115,7 +107,6 @@ final class CurlAdmission: Sendable {
         }
     }
 
-    /// The state of the connections and requests, by origin.
     var snapshot: [ConnectionPoolState.Origin] {
         let (activities, waiting) = state.withLock { ($0.activities, Array($0.waiting.values)) }
         let queues = Dictionary(grouping: waiting, by: \.origin)
@@ -143,7 +134,6 @@ final class OriginActivity: Sendable {
 
     var state: ConnectionPoolState.Origin { value.withLock(\.self) }
 
-    /// A Boolean value that indicates whether there are neither connections nor requests.
     var isUnused: Bool {
         value.withLock { state in
             state.idleConnections + state.busyConnections + state.openingConnections == 0
@@ -161,7 +151,7 @@ struct CurlConnections {
     private let poller: EventPoller
     private let maximumIdle: Int
     private let maximumStreams: Int
-    /// The multi handles, indexed by the kind of traffic.
+    /// Indexed by the kind of traffic.
     private var multis: [CurlMulti?] = [nil, nil]
 
     init(poller: EventPoller, maximumIdle: Int, maximumStreams: Int) {
@@ -170,18 +160,17 @@ struct CurlConnections {
         self.maximumStreams = maximumStreams
     }
 
-    /// The time at which libcurl needs to be called even without events.
+    /// libcurl needs to be called then even without events.
     var alarm: ContinuousClock.Instant? { multis.lazy.compactMap { $0?.alarm }.min() }
 
     /// The earliest time since which connections of either kind have had no transfer.
     var idleSince: ContinuousClock.Instant? { multis.lazy.compactMap { $0?.idleSince }.min() }
 
-    /// Begins another iteration of the loop.
     func beginIteration() {
         for multi in multis { multi?.beginIteration() }
     }
 
-    /// Starts driving a transfer, or returns `false` if libcurl rejects it.
+    /// Returns `false` if libcurl rejects the transfer.
     mutating func add(_ handle: CurlHandle, _ traffic: CurlTraffic) -> Bool {
         let index = Int(traffic.rawValue)
         multis[index] =
@@ -195,17 +184,15 @@ struct CurlConnections {
         return multis[index]?.add(handle) ?? false
     }
 
-    /// Stops driving a transfer, whether or not it's finished.
     func remove(_ handle: CurlHandle, _ traffic: CurlTraffic, at now: ContinuousClock.Instant) {
         multis[Int(traffic.rawValue)]?.remove(handle, at: now)
     }
 
-    /// Handles an event on a connection, or returns `false` if a transfer uses it.
+    /// Returns `false` if a transfer uses the connection.
     func wake(by event: EventPoller.Event) -> Bool {
         multis[Int(event.user)]?.wake(by: event) ?? true
     }
 
-    /// Returns a transfer that the event is for.
     func transfer(for event: EventPoller.Event) -> CurlTransfer? {
         multis[Int(event.user)]?.transfer(at: event.socket)
     }
@@ -214,27 +201,24 @@ struct CurlConnections {
         multis[Int(event.user)]?.act(on: event)
     }
 
-    /// Lets libcurl process expired timers.
     func ring(at now: ContinuousClock.Instant) {
         for multi in multis { multi?.ring(at: now) }
     }
 
-    /// Removes and returns a finished transfer with libcurl's result.
     func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
         for multi in multis { if let finished = multi?.nextFinished() { return finished } }
         return nil
     }
 
-    /// Closes connections that have been idle since `limit`, and returns whether none are left.
-    ///
-    /// libcurl closes them only while it works on others, so this releases the whole multi handle.
+    /// Returns whether no connections are left. libcurl closes idle ones only while it works on
+    /// others, so this releases the whole multi handle.
     mutating func closeIdle(since limit: ContinuousClock.Instant) -> Bool {
         guard idleSince.map({ $0 <= limit }) ?? false else { return false }
         close { $0.idleSince.map { $0 <= limit } ?? false }
         return multis.allSatisfy { $0 == nil }
     }
 
-    /// Closes connections that have no transfer, by default all of them.
+    /// Closes connections that have no transfer.
     mutating func close(where isOver: (CurlMulti) -> Bool = { _ in true }) {
         for index in multis.indices where multis[index].map(isOver) ?? false { multis[index] = nil }
     }
@@ -247,7 +231,6 @@ struct CurlConnections {
 /// those that aren't used.
 final class CountedConnection {
     let socket: Int32
-    /// The TLS version, once it's known.
     var version: TLSProtocolVersion?
     private(set) var hasEnded = false
     private var isOpening = true
@@ -260,7 +243,6 @@ final class CountedConnection {
         activity.update { $0.openingConnections += 1 }
     }
 
-    /// Counts the connection as established.
     func establish() {
         guard isOpening, !hasEnded else { return }
         isOpening = false
@@ -270,7 +252,6 @@ final class CountedConnection {
         }
     }
 
-    /// Counts the connection as used by a transfer or idle.
     func note(isBusy: Bool) {
         guard !isOpening, !hasEnded, isBusy != self.isBusy else { return }
         self.isBusy = isBusy
@@ -280,7 +261,7 @@ final class CountedConnection {
         }
     }
 
-    /// Removes the connection from the counters; returns `false` if that has happened before.
+    /// Returns `false` if the connection was removed from the counters before.
     func end() -> Bool {
         guard !hasEnded else { return false }
         note(isBusy: false)

@@ -3,8 +3,8 @@ import Foundation
 import OpenSSLCrypto
 
 extension CurlTransport.Configuration {
-    /// Checks that the values are valid (otherwise `invalidRequest`) and that this version of
-    /// libcurl supports them (otherwise `transportUnavailable`).
+    /// Throws `invalidRequest` for a value that isn't valid, and `transportUnavailable` for one that
+    /// this version of libcurl doesn't support.
     func validate() throws(NetworkError) {
         try NetworkError.require(connectTimeout > .zero, "connectTimeout must be greater than zero")
         try NetworkError.require(idleTimeout >= .zero, "idleTimeout can't be negative")
@@ -50,10 +50,10 @@ extension CurlTransport.Configuration {
         try CurlLibrary.require(CCURL_FEATURE_UNIX_SOCKETS, "connect to Unix-domain sockets")
     }
 
-    /// The kinds of addresses to connect to, considering the local address.
+    /// Considers the local address.
     var usedFamily: CurlTransport.AddressFamily {
         guard let address = localAddress.flatMap({ IPAddress($0) }) else { return addressFamily }
-        return address.isIPv4 ? .ipv4 : .ipv6
+        return address.octets.count == 4 ? .ipv4 : .ipv6
     }
 
     private func validateLocalAddress() throws(NetworkError) {
@@ -71,7 +71,8 @@ extension CurlTransport.Configuration {
                 "localAddress must be an IPv4 or IPv6 address, or the name of a network interface"
             )
         }
-        let (other, name) = address.isIPv4 ? (.ipv6, "IPv6") : (CurlTransport.AddressFamily.ipv4, "IPv4")
+        let (other, name) =
+            address.octets.count == 4 ? (.ipv6, "IPv6") : (CurlTransport.AddressFamily.ipv4, "IPv4")
         try NetworkError.require(
             addressFamily != other,
             "localAddress isn't an \(name) address, which addressFamily requires"
@@ -93,10 +94,6 @@ extension CurlTransport.KeepAlive {
     }
 }
 
-extension IPAddress {
-    fileprivate var isIPv4: Bool { octets.count == 4 }
-}
-
 extension CurlTransport.ResolverEntry {
     fileprivate func validate() throws(NetworkError) {
         try NetworkError.require(
@@ -110,7 +107,6 @@ extension CurlTransport.ResolverEntry {
         )
     }
 
-    /// The entry in libcurl's notation.
     var line: String {
         "\(host):\(port):" + addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
     }
@@ -140,8 +136,8 @@ extension CurlTransport.ProxySelection.Server {
         if isSecure { try CurlLibrary.require(CCURL_FEATURE_HTTPS_PROXY, "use an HTTPS proxy") }
     }
 
-    /// Returns whether libcurl understands the entry; it ignores others, so their hosts would be
-    /// reached through the proxy.
+    /// libcurl ignores entries that it doesn't understand, so their hosts would be reached through the
+    /// proxy.
     private func isException(_ text: String) -> Bool {
         let parts = Self.exception(text).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard text != "*" else { return true }
@@ -174,7 +170,7 @@ extension CurlTransport.ProxySelection.Server {
     }
 }
 
-/// Returns whether the text is a host name or address in URL notation.
+/// Accepts a host name or address in URL notation.
 private func isHost(_ text: String) -> Bool {
     !text.isEmpty
         && text.utf8.allSatisfy {

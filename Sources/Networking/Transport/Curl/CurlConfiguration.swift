@@ -116,39 +116,22 @@ extension CurlTransport {
         /// The default is 100. A larger body fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
-        /// The number of bytes of a streamed body that libcurl sends at once, if possible, because
-        /// each write has a high fixed cost.
+        /// The bytes of a streamed body that libcurl sends at once, if possible: each write has a high
+        /// fixed cost.
         var sendingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
-        /// The maximum silence in an HTTP/2 response that began before the request was sent.
-        ///
-        /// It applies to versions of libcurl that don't report the end of such a response.
+        /// The maximum silence in an HTTP/2 response that began before the request was sent, for
+        /// versions of libcurl that don't report its end.
         var earlyAnswerPatience = Duration.seconds(10)
 
-        /// A Boolean value that indicates whether requests use the engines in turn and ignore their
-        /// load, for tests.
+        /// For tests: requests use the engines in turn and ignore their load.
         var usesEnginesInTurn = false
-
-        /// The resolver for host names.
         var resolver = NameResolver.shared
 
-        /// The policy derived from ``tls``, or `nil` to leave TLS to libcurl.
+        /// Derived from ``tls``; `nil` leaves TLS to libcurl.
         var tlsPolicy: TLSClientPolicy?
 
         /// Creates a configuration.
-        ///
-        /// - Parameters:
-        ///   - connectTimeout: The maximum time to establish a connection. The default is 10
-        ///     seconds.
-        ///   - maximumConnectionsPerHost: The maximum number of requests that run at once per host.
-        ///     The default is 64.
-        ///   - maximumConnections: The maximum number of requests that run at once in total. The
-        ///     default is 256.
-        ///   - idleTimeout: The maximum time to keep an unused connection. The default is 60
-        ///     seconds.
-        ///   - proxy: The proxy to use. The default is ``ProxySelection/environment``.
-        ///   - tls: The trusted servers, the requirements for TLS connections and this client's
-        ///     identity. The default is `TLSConfiguration()`.
         public init(
             connectTimeout: Duration = .seconds(10),
             maximumConnectionsPerHost: Int = 64,
@@ -213,20 +196,16 @@ extension CurlTransport {
     /// application isn't involved: a server that's slow to respond isn't affected. libcurl responds
     /// to HTTP/2 `PING` frames, but it can't send them on shared connections.
     public struct KeepAlive: Hashable, Sendable {
-        /// The time without traffic between two probes, rounded up to whole seconds.
+        /// The time without traffic between two probes, 1…32,767 seconds, rounded up to whole seconds; the
+        /// default is 15 seconds.
         public var interval: Duration
-        /// The maximum time without a response to a probe or to sent data.
+        /// The maximum time without a response to a probe or to sent data, longer than ``interval`` and
+        /// at most a day; the default is 45 seconds.
         ///
         /// This includes a server that doesn't receive the data that the client wants to send.
         public var patience: Duration
 
         /// Creates a description of the detection.
-        ///
-        /// - Parameters:
-        ///   - interval: The time without traffic between two probes, 1…32,767 seconds. The default
-        ///     is 15 seconds.
-        ///   - patience: The maximum time without a response, longer than `interval` and at most a
-        ///     day. The default is 45 seconds.
         public init(interval: Duration = .seconds(15), patience: Duration = .seconds(45)) {
             self.interval = interval
             self.patience = patience
@@ -239,24 +218,17 @@ extension CurlTransport {
         public var host: String
         /// The port that the entry applies to.
         public var port: Int
-        /// The IP addresses, in the order to try them.
+        /// The IPv4 or IPv6 addresses, in the order to try them; at least one.
         public var addresses: [String]
 
         /// Creates an entry.
-        ///
-        /// - Parameters:
-        ///   - host: The host as it appears in URLs.
-        ///   - port: The port that the entry applies to.
-        ///   - addresses: The IPv4 or IPv6 addresses, in the order to try them; at least one.
         public init(host: String, port: Int, addresses: [String]) {
             self.host = host
             self.port = port
             self.addresses = addresses
         }
     }
-}
 
-extension CurlTransport {
     /// The proxy that a ``CurlTransport`` uses.
     ///
     /// Requests for `https` URLs use a tunnel (`CONNECT`), so the proxy sees only the host.
@@ -356,27 +328,24 @@ extension CurlTransport {
 }
 
 extension CurlTransport.ProxySelection.Server {
-    /// The proxy in libcurl's notation; a SOCKS proxy always resolves names.
+    /// In libcurl's notation; a SOCKS proxy always resolves names.
     var location: String {
         let scheme = schemes.contains("socks5") ? "socks5h" : schemes[0]
         let host = url.host(percentEncoded: true) ?? ""
         return "\(scheme)://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host):\(url.port ?? 0)"
     }
 
-    /// The directly connected hosts in libcurl's notation, which doesn't allow brackets or `*`
-    /// along with other entries.
+    /// In libcurl's notation, which doesn't allow brackets, or `*` along with other entries.
     var exceptions: String {
         noProxy.contains("*") ? "*" : noProxy.map { String(Self.exception($0)) }.joined(separator: ",")
     }
 
-    /// Returns a name, address or network without a leading `*.` or surrounding brackets.
+    /// Removes a leading `*.` and surrounding brackets.
     static func exception(_ text: String) -> Substring {
         if text.hasPrefix("*.") { return text.dropFirst(2) }
         return text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
     }
 
-    /// A Boolean value that indicates whether the proxy is a SOCKS proxy.
     var isSOCKS: Bool { schemes.contains("socks5") }
-    /// A Boolean value that indicates whether the connection to the proxy uses TLS.
     var isSecure: Bool { schemes.contains("https") }
 }

@@ -9,7 +9,6 @@ import SystemIO
 /// last reference is released. The transport holds a reference, and so does each response that's
 /// still being read.
 final class CurlEngine: Sendable {
-    /// A thread with its mailbox.
     private struct Run {
         let mailbox: Mailbox<CurlMessage>
         let thread: WorkerThread
@@ -23,7 +22,6 @@ final class CurlEngine: Sendable {
         var isClosed = false
     }
 
-    /// The memory for data of streamed responses that hasn't been read.
     let streamBlocks: BlockPool
     let load = EngineLoad()
     private let index: Int
@@ -32,8 +30,7 @@ final class CurlEngine: Sendable {
     private let watchdog: CurlWatchdog
     private let state = Mutex(State())
 
-    /// Creates an engine with its number in its transport, whose engines share the limits and the
-    /// watchdog; by default, it has its own.
+    /// The engines of a transport share the limits and the watchdog.
     init(
         _ index: Int,
         configuration: CurlTransport.Configuration,
@@ -52,7 +49,7 @@ final class CurlEngine: Sendable {
         if !state.isClosed, let run = state.run, run.process == getpid() { run.mailbox.post(.close(at: .now, nil)) }
     }
 
-    /// Submits a request to the thread, which guarantees an outcome.
+    /// Guarantees an outcome.
     func submit(_ submission: CurlSubmission) {
         load.begin()
         do throws(NetworkError) {
@@ -68,31 +65,28 @@ final class CurlEngine: Sendable {
         }
     }
 
-    /// Cancels a request, which ends soon even if the thread is busy.
+    /// The request ends soon even if the thread is busy.
     func cancel(_ exchange: CurlExchange) {
         exchange.cancel()
         post(.cancel(exchange.identifier))
         watchdog.noteCancellation()
     }
 
-    /// Posts a message about a request to the thread, which doesn't end before its requests.
+    /// For a message about a request: the thread doesn't end before its requests.
     func post(_ message: CurlMessage) {
         state.withLock(\.run)?.mailbox.post(message)
     }
 
-    /// Returns a number that's unique among the transport's requests.
+    /// The number is unique among the transport's requests.
     func nextIdentifier() -> UInt64 { admission.nextIdentifier(for: index) }
 
-    /// A Boolean value that indicates whether the engine has a thread and descriptors.
     var isRunning: Bool {
         guard let run = state.withLock(\.run) else { return false }
         return !run.mailbox.isClosed
     }
 
-    /// Starts the thread, unless it's running, and returns its mailbox; `nil` if the engine was
-    /// closed.
-    ///
-    /// A mailbox in `ended` is that of a thread that has ended.
+    /// Starts the thread, unless it's running; returns `nil` if the engine was closed. The mailbox in
+    /// `ended` is that of a thread that has ended.
     ///
     /// It throws `transportUnavailable` in a process that was forked after the thread started, or
     /// if the process is out of descriptors or threads. Call it again to retry.
@@ -142,7 +136,7 @@ final class CurlEngine: Sendable {
         }
     }
 
-    /// Detaches a thread that ends because it was idle.
+    /// The thread ends because it was idle.
     private func detachThread(of mailbox: Mailbox<CurlMessage>) {
         state.withLock { state in
             if !state.isClosed, state.run?.mailbox === mailbox { state.run?.thread.detach() }
@@ -187,24 +181,20 @@ struct CurlEngines: Sendable {
         }
     }
 
-    /// Returns the engine for the next request.
     func next() -> CurlEngine {
         if usesTurns { return engines[admission.nextTurn() % engines.count] }
         return engines.first { $0.load.hasRoom } ?? engines.min { $0.load.requests < $1.load.requests } ?? engines[0]
     }
 
-    /// Stops the engines after their requests, or after `patience`, and waits for their threads.
     func close(after patience: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             for engine in engines { group.addTask { await engine.close(after: patience) } }
         }
     }
 
-    /// The number of running threads.
     var runningCount: Int { engines.count { $0.isRunning } }
 }
 
-/// A message from another thread to the engine's thread.
 enum CurlMessage: Sendable {
     case submit(CurlSubmission)
     /// Starts a waiting request, which may have ended; another engine has counted it as running.
@@ -219,14 +209,12 @@ enum CurlMessage: Sendable {
     case close(at: ContinuousClock.Instant, CurlCloser?)
 }
 
-/// The settings that an engine prepares its handles with.
-///
 /// It's a class because copying a configuration for each transfer costs a dozen reference counts.
 final class CurlEngineSettings {
     let configuration: CurlTransport.Configuration
-    /// The resolver entries in libcurl's notation.
+    /// In libcurl's notation.
     let resolverEntries: [String]
-    /// The resolver entries as a list, which must outlive each transfer.
+    /// The list must outlive each transfer.
     let resolverLines: CurlLines?
 
     init(_ configuration: CurlTransport.Configuration) {
@@ -251,12 +239,10 @@ final class EngineLoad: Sendable {
     private let isAsleep = Atomic<Bool>(true)
     private let requestCount = Atomic<Int>(0)
 
-    /// A Boolean value that indicates whether the engine can take more requests without delay.
     var hasRoom: Bool {
         isAsleep.load(ordering: .relaxed) || share.load(ordering: .relaxed) < Self.busyShare
     }
 
-    /// The number of requests that the engine has and hasn't ended.
     var requests: Int { requestCount.load(ordering: .relaxed) }
 
     func begin() { requestCount.wrappingAdd(1, ordering: .relaxed) }
@@ -270,7 +256,6 @@ final class EngineLoad: Sendable {
     func set(share value: Int) { share.store(value, ordering: .relaxed) }
 }
 
-/// The measurement of an engine's load, on its thread.
 struct EngineLoadMeter {
     private static let period = Duration.milliseconds(20)
     private let load: EngineLoad

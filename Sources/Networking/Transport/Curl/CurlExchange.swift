@@ -22,7 +22,6 @@ final class CurlExchange: Sendable {
     let identifier: UInt64
     let request: CurlRequest
     let limits: HTTPTransportLimits
-    /// The time of the call to the transport.
     let begin = ContinuousClock.now
     private let progress = Atomic<Progress>(.queued)
     /// The time of the cancellation, in nanoseconds since ``begin``, or 0.
@@ -35,17 +34,14 @@ final class CurlExchange: Sendable {
         self.limits = limits
     }
 
-    /// Records progress, on the engine's thread.
+    /// Must run on the engine's thread.
     func note(_ progress: Progress) { self.progress.store(progress, ordering: .relaxed) }
 
-    /// The phase, as far as the engine has recorded it.
     var phase: NetworkError.Timeout.Phase { progress.load(ordering: .relaxed).phase }
 
-    /// A Boolean value that indicates whether the task was cancelled, possibly before the engine
-    /// received the request.
+    /// The task may be cancelled before the engine received the request.
     var isCancelled: Bool { cancellation.load(ordering: .acquiring) != 0 }
 
-    /// The time of the cancellation, or `nil`.
     var cancelTime: ContinuousClock.Instant? {
         let time = cancellation.load(ordering: .acquiring)
         return time == 0 ? nil : begin + .nanoseconds(time)  // reason: our own clock
@@ -57,10 +53,9 @@ final class CurlExchange: Sendable {
         cancellation.store(time, ordering: .releasing)
     }
 
-    /// A Boolean value that indicates whether the request has an outcome.
     var isOver: Bool { hasEnded.load(ordering: .acquiring) }
 
-    /// Reserves the right to report the outcome; returns `false` to all but the first caller.
+    /// Returns `false` to all but the first caller.
     func claimOutcome() -> Bool { !hasEnded.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
@@ -68,7 +63,6 @@ final class CurlExchange: Sendable {
 struct CurlSubmission: Sendable {
     typealias Outcome = Result<HTTPTransportResponse, any Error>
 
-    /// The recipient of the response.
     enum Recipient: Sendable {
         /// Receives the whole response at once, with a single wake-up.
         case whole(CheckedContinuation<Outcome, Never>)
@@ -79,14 +73,13 @@ struct CurlSubmission: Sendable {
     let exchange: CurlExchange
     let recipient: Recipient
 
-    /// Ends a request that was never started.
     func refuse(_ error: any Error, _ load: EngineLoad) {
         load.end()
         exchange.request.observer?(.finished(HTTPTransportMetrics(totalTime: .now - exchange.begin)))
         fail(error)
     }
 
-    /// Reports an error, unless the request has an outcome.
+    /// Has no effect if the request has an outcome.
     func fail(_ error: any Error) {
         guard exchange.claimOutcome() else { return }
         switch recipient {
@@ -95,15 +88,13 @@ struct CurlSubmission: Sendable {
         }
     }
 
-    /// A Boolean value that indicates whether the deadline no longer applies, because the header
-    /// has arrived.
+    /// The header has arrived, and the deadline ended with it.
     var isBeyondDeadline: Bool {
         guard exchange.limits.deadlineEndsWithHeader, case .parts(let stream) = recipient else { return false }
         return stream.hasBegun
     }
 }
 
-/// An outcome to deliver to the task that waits for it.
 struct CurlDelivery {
     let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
     let outcome: CurlSubmission.Outcome
@@ -111,7 +102,6 @@ struct CurlDelivery {
 
 /// A request in libcurl's terms, prepared on the caller's thread because the engine has only one.
 struct CurlRequest: Sendable {
-    /// A body that's produced while it's sent.
     struct StreamedBody: Sendable {
         enum Source: Sendable {
             case file(URL, length: Int)
@@ -123,13 +113,11 @@ struct CurlRequest: Sendable {
         let source: Source
     }
 
-    /// The body of a request.
     enum Body: Sendable {
         case held(Data)
         case streamed(StreamedBody)
 
-        /// A Boolean value that indicates whether libcurl reads the body in parts instead of
-        /// sending it with the header.
+        /// libcurl reads the body in parts instead of sending it with the header.
         var isReadWhileSent: Bool {
             switch self {
             case .held(let data): data.count > 64 << 10
@@ -141,7 +129,7 @@ struct CurlRequest: Sendable {
             if case .held(let data) = self { data.isEmpty } else { false }
         }
 
-        /// A Boolean value that indicates whether a copy of the body is too large to keep.
+        /// A copy of the body is too large to keep.
         var isLarge: Bool {
             if case .held(let data) = self { data.count > 4 << 10 } else { true }
         }
@@ -153,16 +141,14 @@ struct CurlRequest: Sendable {
     let target: String
     let origin: HTTPOrigin
     let method: HTTPMethod
-    /// The header fields for the server, and the ones that libcurl must not add.
+    /// Includes the fields that libcurl must not add.
     let lines: CurlLines?
-    /// The header fields for the HTTP proxy only, or `nil`.
     let proxyLines: CurlLines?
     let body: Body
-    /// A Boolean value that indicates whether the request has a body, possibly an empty one.
+    /// The body may be empty.
     let hasBody: Bool
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
-    /// Prepares a request, or throws `invalidRequest`.
     init(_ request: HTTPRequest, limits: HTTPTransportLimits) throws(NetworkError) {
         try limits.validateRates()
         origin = try request.validate()
@@ -193,13 +179,9 @@ struct CurlRequest: Sendable {
         return target.first == UInt8(ascii: "/") ? String(Substring(target)) : "/" + Substring(target)
     }
 
-    /// The maximum size of the URL and header fields.
-    ///
-    /// libcurl fails above 1 MiB, including the fields that it adds and a short body, and reports
-    /// that it's out of memory.
+    /// Above 1 MiB, including the fields that it adds and a short body, libcurl reports that it's out
+    /// of memory.
     private static let maximumHeaderSize = 900_000
-    /// The maximum size of a header field.
-    ///
     /// libcurl 8.14 silently omits a field of more than 300 KiB.
     private static let maximumFieldSize = 300_000
 
@@ -224,7 +206,6 @@ struct CurlRequest: Sendable {
         }
     }
 
-    /// Returns the length in the caller's `Content-Length`, for a body of unknown length.
     private static func announcedLength(_ headers: HTTPHeaders) throws(NetworkError) -> Int? {
         var length: Int?
         for field in headers where field.name.equalsIgnoringASCIICase("Content-Length") {
@@ -244,7 +225,6 @@ struct CurlRequest: Sendable {
         return length
     }
 
-    /// Returns the header fields, and the ones that libcurl must not add.
     private static func lines(_ headers: HTTPHeaders, hasBody: Bool, proxyFields: inout [String]) -> [String] {
         var lines: [String] = []
         lines.reserveCapacity(headers.count + 2)
@@ -275,12 +255,11 @@ struct CurlRequest: Sendable {
 }
 
 extension HTTPMethod {
-    /// A Boolean value that indicates whether a request without a body needs `Content-Length: 0`
-    /// ([RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
+    /// [RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)
     var anticipatesContent: Bool { self == .post || self == .put || self == .patch || self == .query }
 }
 
-/// An observer's view of a request, used on the engine's thread if the request has an observer.
+/// An observer's view of a request, used on the engine's thread.
 final class CurlObservation {
     private let exchange: CurlExchange
     private let tell: @Sendable (HTTPTransportEvent) -> Void
@@ -297,7 +276,7 @@ final class CurlObservation {
         self.tell = tell
     }
 
-    /// Records that the request left the queue, is repeated, or continues after a name lookup.
+    /// The request left the queue, is repeated, or continues after a name lookup.
     func drive(at now: ContinuousClock.Instant) {
         driven = now
         guard started == nil else { return }
@@ -305,14 +284,14 @@ final class CurlObservation {
         tell(.started)
     }
 
-    /// Records that a socket is about to be connected, which implies a resolved address.
+    /// A socket is about to be connected, which implies a resolved address.
     func resolve() {
         guard !hasResolved else { return }
         hasResolved = true
         tell(.resolved)
     }
 
-    /// Records that the request is about to be sent on a connection, which may be new.
+    /// The request is about to be sent on a connection, which may be new.
     func connect(_ handle: CurlHandle?) {
         let count = handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0
         guard count > connectionCount else { return }
@@ -339,7 +318,6 @@ final class CurlObservation {
         tell(.bodyReceived(count))
     }
 
-    /// Reports that the request ended.
     func end(_ handle: CurlHandle?, version: String, tlsVersion: TLSProtocolVersion?) {
         var metrics = metrics(handle)
         metrics.version = version

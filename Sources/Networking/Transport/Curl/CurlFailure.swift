@@ -2,26 +2,21 @@ import CCurl
 
 /// A failure reported by libcurl, translated to a ``NetworkError``.
 struct CurlFailure {
-    /// libcurl's result.
     let code: Int32
-    /// libcurl's error message.
     let text: String
     let origin: HTTPOrigin
-    /// The proxy's status for a tunnel, or 0 if none was requested.
+    /// 0 if no tunnel was requested.
     var proxyStatus = 0
-    /// A Boolean value that indicates whether the request was sent and the response's header is
-    /// incomplete.
+    /// The request was sent, and the response's header is incomplete.
     var isReadingHead = false
-    /// A Boolean value that indicates whether the request was sent with HTTP/2.
     var isHTTP2 = false
 
     private var words: String {
         String((text.isEmpty ? unsafe String(cString: ccurl_easy_strerror(code)) : text).prefix(200))
     }
 
-    /// Returns the error for the caller, or `nil` if libcurl reported success.
-    ///
-    /// libcurl's messages name hosts and causes, but never a header's value or a body.
+    /// Returns `nil` if libcurl reported success. libcurl's messages name hosts and causes, but never
+    /// a header's value or a body.
     func networkError(connectTimeout: Duration, phase: NetworkError.Timeout.Phase) -> NetworkError? {
         guard Int(code) != CCURL_OK else { return nil }
         if let failure = proxyFailure ?? connectionFailure(connectTimeout, phase) { return failure }
@@ -110,15 +105,14 @@ struct CurlFailure {
 
     // libcurl uses one code for several causes here. Only its message distinguishes them.
     private var isChunking: Bool { words.contains("chunk") }
-    /// A Boolean value that indicates whether libcurl, rather than the server, lacks the protocol.
+    /// libcurl, rather than the server, lacks the protocol.
     private var isProtocolMissing: Bool { words.contains("not supported or disabled in libcurl") }
-    /// A Boolean value that indicates whether the header is too large, for which libcurl 7.88
-    /// reports that it's out of memory.
+    /// libcurl 7.88 reports that it's out of memory.
     private var isHeaderTooLarge: Bool {
         isReadingHead && [CCURL_OUT_OF_MEMORY, CCURL_TOO_LARGE].contains(Int(code))
     }
     private var isHTTP2Framing: Bool { words.contains("nghttp2") }
-    /// A Boolean value that indicates whether the message names a stream error by either side
+    /// The message names a stream error by either side
     /// ([RFC 9113 §7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
     private var isHTTP2Violation: Bool {
         [
@@ -126,13 +120,11 @@ struct CurlFailure {
             "before getting all response header fields",
         ].contains { words.contains($0) }
     }
-    /// A Boolean value that indicates whether libcurl 8.23 closed the connection because of a
-    /// violation.
+    /// libcurl 8.23 closed the connection.
     private var isHTTP2Shutdown: Bool { words.contains("nghttp2 shuts down") && isHTTP2Violation }
     private var isHandshakeCut: Bool { words.contains("SSL_ERROR_SYSCALL") || words.contains("reset by peer") }
 
-    /// Returns whether libcurl was about to look up the proxy's name, rather than the origin's,
-    /// when it was told to fail.
+    /// libcurl was told to fail when it was about to look up the proxy's name or the origin's.
     static func wantsProxy(code: Int32, text: String, proxy: NameLookup.Name?) -> Bool {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_PROXY: return true
@@ -150,7 +142,6 @@ struct CurlFailure {
 }
 
 extension NetworkError {
-    /// Returns the error for a connection that took too long.
     static func connectTimedOut(_ time: Duration, _ phase: Timeout.Phase, _ origin: HTTPOrigin) -> Self {
         Self(.connect, phase, "can't connect to \(origin) within \(time) (connectTimeout)", code: .cannotConnect)
     }

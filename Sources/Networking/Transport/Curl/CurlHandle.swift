@@ -18,14 +18,12 @@ import SystemIO
     var socket: Int32?
     private let easy: OpaquePointer
     private let words: UnsafeMutablePointer<CChar>
-    /// The key of the current settings, or `nil` if the handle must be set up again.
+    /// `nil` if the handle must be set up again.
     private var settingsKey: CurlSettingsKey?
     private var needsReset = false
     /// The message that was last set, or `nil` after a reset.
     private var message: CurlSettings.Message?
-    /// The object that creates and closes the transfer's sockets.
     private(set) var socketOwner: CurlSockets?
-    /// The connections that the transfer is opening.
     private var openings: [CountedConnection] = []
 
     init?() {
@@ -40,7 +38,7 @@ import SystemIO
         unsafe words.deallocate()
     }
 
-    /// Sets up the handle for a transfer, or returns `false` if libcurl rejects a setting.
+    /// Returns `false` if libcurl rejects a setting.
     func prepare(for transfer: CurlTransfer, _ engineSettings: CurlEngineSettings) -> Bool {
         self.transfer = transfer
         unsafe words[0] = 0
@@ -82,8 +80,8 @@ import SystemIO
         settings.setBuffers(of: transfer)
     }
 
-    /// Sets up a transfer again after its name was looked up, with the addresses and the remaining
-    /// time; returns `false` if libcurl rejects a setting.
+    /// Continues after a name lookup, with the addresses and the remaining time; returns `false` if
+    /// libcurl rejects a setting.
     func resume(with lines: CurlLines?, connectTimeout: Duration) -> Bool {
         socket = nil
         unsafe words[0] = 0
@@ -103,9 +101,8 @@ import SystemIO
         socketOwner = nil
     }
 
-    /// Releases the transfer; after an ordinary one, a similar transfer can reuse the settings.
-    ///
-    /// Connections and resolved names stay with the multi handle.
+    /// After an ordinary transfer, a similar one can reuse the settings. Connections and resolved names
+    /// stay with the multi handle.
     func release(isOrdinary: Bool) {
         // The next request sets its own message, and a copy of a large body isn't worth keeping.
         if !isOrdinary || transfer?.request.body.isLarge ?? true { reset() }
@@ -116,13 +113,11 @@ import SystemIO
 
 // The state of a running transfer, and of an ended one until ``CurlHandle/reset()``.
 extension CurlHandle {
-    /// The message of the last error, or an empty string.
     var errorText: String { unsafe String(cString: words) }
 
-    /// Returns a count or a measurement from libcurl.
     func number(_ info: ccurl_info) -> Int { Int(unsafe ccurl_easy_info(easy, info)) }
 
-    /// Returns the time until requests could be sent, in microseconds, or 0 before that.
+    /// The time until requests could be sent, in microseconds, or 0 before that.
     func connectedTime(isSecure: Bool) -> Int {
         number(isSecure ? CCURL_INFO_APPCONNECT_TIME_T : CCURL_INFO_CONNECT_TIME_T)
     }
@@ -132,27 +127,24 @@ extension CurlHandle {
         return address.isEmpty ? nil : address
     }
 
-    /// The connection of the transfer, while it's open.
-    ///
-    /// libcurl doesn't wait for a kept connection whose response is there at once, so ``socket``
-    /// can be `nil`.
+    /// libcurl doesn't wait for a kept connection whose response is there at once, so ``socket`` can be
+    /// `nil`.
     var connection: CountedConnection? {
         let socket = unsafe socket ?? ccurl_easy_socket(easy)
         return socketOwner?.connection(at: socket)
     }
 
-    /// Records that libcurl is about to connect a socket.
+    /// libcurl is about to connect the socket.
     func noteOpening(at socket: Int32) {
         if let connection = socketOwner?.connection(at: socket) { openings.append(connection) }
     }
 
-    /// Returns the connections that the transfer has opened, and forgets them.
     func takeOpenings() -> [CountedConnection] {
         defer { openings = [] }
         return openings
     }
 
-    /// Counts the connection that the request is sent on as established, and ends its rivals.
+    /// The request is sent on one of the transfer's connections; the others are its rivals.
     func establish(_ version: TLSProtocolVersion?) {
         let opened = takeOpenings()
         let isAlone = opened.count == 1
@@ -168,8 +160,7 @@ extension CurlHandle {
         }
     }
 
-    /// Sets the object that creates and closes sockets, which must outlive the connections; returns
-    /// `false` if libcurl rejects it.
+    /// The owner must outlive the connections. Returns `false` if libcurl rejects it.
     func setSocketOwner(_ owner: CurlSockets) -> Bool {
         guard socketOwner !== owner else { return true }
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
@@ -187,35 +178,29 @@ extension CurlHandle {
         return true
     }
 
-    /// Adds the transfer to a multi handle, or returns `false` if libcurl rejects it.
+    /// Returns `false` if libcurl rejects the transfer.
     func join(_ multi: OpaquePointer) -> Bool {
         unsafe ccurl_multi_add(multi, easy) == Int32(CCURL_OK)
     }
 
-    /// Removes the transfer from a multi handle, whatever its state.
     func leave(_ multi: OpaquePointer) {
         _ = unsafe ccurl_multi_remove(multi, easy)
     }
 
     /// Pauses the given directions and resumes the others; unless the result is 0, the transfer
-    /// must be ended.
-    ///
-    /// libcurl may immediately offer data that it kept.
+    /// must be ended. libcurl may immediately offer data that it kept.
     func hold(_ directions: Directions) -> Int32 {
         unsafe ccurl_easy_pause(easy, Int32(directions.rawValue))
     }
 
-    /// Returns the handle for a callback's context.
     static func behind(_ context: UnsafeMutableRawPointer?) -> CurlHandle? {
         unsafe context.map { unsafe Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Returns the transfer for a callback's context.
     static func transfer(behind context: UnsafeMutableRawPointer?) -> CurlTransfer? {
         unsafe behind(context)?.transfer
     }
 
-    /// Returns the owner of an easy handle.
     static func of(_ easy: OpaquePointer) -> CurlHandle? {
         unsafe behind(ccurl_easy_context(easy))
     }
@@ -226,12 +211,11 @@ extension CurlHandle {
 /// libcurl only reads the list, so any thread may create it. The memory is freed with this object.
 @safe final class CurlLines: @unchecked Sendable {  // Sendable because `init` is the only writer.
     private let memory: UnsafeMutableRawPointer
-    /// The size of the lines in bytes, including terminators.
+    /// In bytes, with terminators.
     let size: Int
-    /// The size of the longest line in bytes, including its terminator.
     let longest: Int
 
-    /// Creates a list, or returns `nil` without lines.
+    /// Returns `nil` without lines.
     init?(_ lines: [String]) {
         guard !lines.isEmpty else { return nil }
         let sizes = lines.map { $0.utf8.count + 1 }
@@ -254,6 +238,5 @@ extension CurlHandle {
         unsafe memory.deallocate()
     }
 
-    /// The first element of the list.
     var head: UnsafeMutablePointer<ccurl_list> { unsafe memory.assumingMemoryBound(to: ccurl_list.self) }
 }

@@ -4,25 +4,19 @@ internal import OpenSSLCrypto
 
 /// The libcurl of this process, which FoundationNetworking loads.
 enum CurlLibrary {
-    /// The properties of the library, read once.
     struct Description: Sendable {
-        /// The version, such as `7.88.1`.
         let version: String
-        /// libcurl's TLS library, such as `OpenSSL/3.0.19`, or an empty string.
+        /// Such as `OpenSSL/3.0.19`, or an empty string.
         let tlsBackend: String
-        /// A Boolean value that indicates whether libcurl shares this process's TLS library.
         let sharesTLSLibrary: Bool
     }
 
-    /// The oldest supported version of libcurl.
-    ///
     /// It can reject HTTP/0.9, limit the age of idle connections and expire preset addresses.
     private static let minimumVersion: UInt32 = 0x07_4B00
     private static let advice =
         "install libcurl 7.75.0 or later (package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux)"
 
-    /// The result of initializing libcurl once, before any handle exists; `transportUnavailable` if
-    /// it's missing, too old or fails.
+    /// Initializes libcurl once, before any handle exists.
     ///
     /// Before libcurl 7.84, this wasn't safe if FoundationNetworking initialized it at the same
     /// time on another thread.
@@ -51,22 +45,17 @@ enum CurlLibrary {
         )
     }()
 
-    /// A Boolean value that indicates whether a kept plain HTTP/2 connection can be reused.
-    ///
-    /// libcurl 7.88 starts HTTP/2 again on such a connection.
+    /// libcurl 7.88 starts HTTP/2 again on a kept plain connection.
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
 
-    /// A Boolean value that indicates whether libcurl may lose an HTTP/2 response that arrives
-    /// before the request is sent, and reports success for a body that an error of the connection
-    /// cuts.
+    /// libcurl may lose an HTTP/2 response that arrives before the request is sent, and reports success
+    /// for a body that an error of the connection cuts.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
-    /// A Boolean value that indicates whether libcurl calls back before each request, and can limit
-    /// the age of connections.
+    /// libcurl calls back before each request, and can limit the age of connections.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
-    /// Throws `transportUnavailable` unless libcurl has an optional feature, which the message
-    /// names by what it enables.
+    /// The message names an optional feature by what it enables.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {
             throw NetworkError(.transportUnavailable, "this libcurl was built without the feature to \(ability)")
@@ -79,7 +68,7 @@ enum CurlLibrary {
 }
 
 extension NetworkError {
-    /// Returns the error for an operation that found no descriptor, before any request was sent.
+    /// No request was sent.
     static func noDescriptor(_ number: Int32, _ failure: String) -> Self {
         let reason: String
         switch number {
@@ -96,10 +85,9 @@ extension NetworkError {
         return Self(.transportUnavailable, "\(failure): \(reason)", isUnprocessed: true)
     }
 
-    /// Returns whether an error number indicates too many open files.
     static func isDescriptorLimit(_ number: Int32) -> Bool { number == EMFILE || number == ENFILE }
 
-    /// The error number if there are too many open files, for functions that don't report it.
+    /// For functions that don't report the error number.
     static var missingDescriptor: Int32? {
         let probe = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard probe < 0 else {

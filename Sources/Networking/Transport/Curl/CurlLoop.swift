@@ -14,7 +14,6 @@ final class CurlLoop {
     private var connections: CurlConnections
     private var transfers: [UInt64: CurlTransfer] = [:]
     private let admission: CurlAdmission
-    /// A Boolean value that indicates whether a waiting request may be able to start.
     private var mustAdmit = false
     private let load: EngineLoad
     private var loadMeter: EngineLoadMeter
@@ -23,15 +22,11 @@ final class CurlLoop {
     private var alarms = DeadlineQueue()
     private var rests = CurlRests()
     private var unusedHandles: [CurlHandle] = []
-    /// The outcomes that haven't been delivered yet.
     private var deliveries: [CurlDelivery] = []
-    /// The socket events that occurred while the loop slept.
     private var events: [EventPoller.Event] = []
-    /// The time at which the loop stops even if requests are running, or `nil` if it isn't closing.
+    /// The time at which the loop stops even if requests are running; `nil` unless it's closing.
     private var closing: ContinuousClock.Instant?
-    /// The callers that are waiting for the loop to stop.
     private var closers: [CurlCloser] = []
-    /// The time at which the last request ended, or `nil` while one is running.
     private var idleSince: ContinuousClock.Instant? = .now
 
     init(
@@ -58,13 +53,12 @@ final class CurlLoop {
 
     private var configuration: CurlTransport.Configuration { engineSettings.configuration }
 
-    /// The time after which an unused thread ends: the idle timeout, but at least a second.
+    /// An unused thread ends after this time.
     private var rest: Duration { max(idleTimeout, .seconds(1)) }
 
     /// At most a year, because adding an arbitrary duration to an instant can overflow.
     private var idleTimeout: Duration { min(configuration.idleTimeout, .seconds(31_536_000)) }
 
-    /// Runs until a message closes the engine, or until it has been idle for ``rest``.
     func run() {
         var messages: [CurlMessage] = []
         while true {
@@ -146,14 +140,11 @@ final class CurlLoop {
         }
     }
 
-    /// Ends a transfer if libcurl failed to resume it.
-    ///
     /// libcurl offers buffered data while it resumes, and reports a rejection only here.
     private func settle(_ transfer: CurlTransfer, _ code: Int32) {
         if code != 0 { end(transfer, failure(of: transfer, code: code)) }
     }
 
-    /// Starts as many waiting requests as the limits allow.
     private func admit() {
         guard mustAdmit else { return }
         mustAdmit = false
@@ -162,7 +153,6 @@ final class CurlLoop {
         }
     }
 
-    /// Releases the capacity that a request used.
     private func release(_ origin: HTTPOrigin) {
         if admission.release(origin) { mustAdmit = true }
     }
@@ -184,7 +174,7 @@ final class CurlLoop {
         transfer.isDriven = true
     }
 
-    /// Repeats a request that wasn't processed or may be sent twice.
+    /// The request wasn't processed or may be sent twice.
     private func again(_ transfer: CurlTransfer) {
         let next = CurlTransfer(repeating: transfer)
         transfers[transfer.exchange.identifier] = next
@@ -195,7 +185,6 @@ final class CurlLoop {
         start(next)
     }
 
-    /// Stops driving a transfer and looks up a name that it needs.
     private func lookUp(_ transfer: CurlTransfer, code: Int32) {
         guard let handle = transfer.handle else { return }
         let name = transfer.wantedName(code: code, text: handle.errorText)
@@ -221,7 +210,6 @@ final class CurlLoop {
         check(transfer)
     }
 
-    /// Continues a transfer after a name lookup, or ends it if the lookup failed.
     private func take(_ answer: NameResolver.Answer, for identifier: UInt64) {
         guard let transfer = transfers[identifier], let handle = transfer.handle,
             let name = transfer.nameLookup.end(at: loopState.now)
@@ -237,7 +225,6 @@ final class CurlLoop {
         }
     }
 
-    /// Starts driving a transfer again after a name lookup.
     private func drive(_ transfer: CurlTransfer, _ handle: CurlHandle) {
         // libcurl was making another connection for a request that it had started to send.
         guard transfer.requestCount == 0 || transfer.seekBody(to: 0) else {
@@ -260,7 +247,6 @@ final class CurlLoop {
         connections.remove(handle, transfer.traffic, at: loopState.now)
     }
 
-    /// Lets libcurl process due timers, then events, and reports the outcomes.
     private func work() {
         let rested = rests.takeDue(at: loopState.now)
         for transfer in rested { settle(transfer, transfer.goOn()) }
@@ -301,7 +287,6 @@ final class CurlLoop {
         return now
     }
 
-    /// Sleeps until there's work to do, and collects the socket events.
     private func wait() {
         let next = nextEvent()
         let now = ContinuousClock.now
@@ -325,7 +310,6 @@ final class CurlLoop {
         return times.compactMap(\.self).min()
     }
 
-    /// Processes the transfers that finished or received data.
     private func report() {
         while let (transfer, code) = connections.nextFinished() {
             if transfer.nameLookup.isWanted {
@@ -390,7 +374,6 @@ final class CurlLoop {
         }
     }
 
-    /// Checks a transfer's timeouts and schedules the next check.
     private func check(_ transfer: CurlTransfer) {
         if transfer.isAnswered(at: loopState.now) { return end(transfer, nil) }
         if let time = transfer.cutTime, time <= loopState.now {
@@ -410,7 +393,6 @@ final class CurlLoop {
         finish(transfer, failure)
     }
 
-    /// Reports the outcome and releases everything that the request used.
     private func finish(_ transfer: CurlTransfer, _ failure: (any Error)?) {
         transfers[transfer.exchange.identifier] = nil
         load.end()
@@ -454,20 +436,16 @@ extension NetworkError {
     }
 }
 
-/// The state shared by the engine and its transfers, which never leaves the engine's thread.
+/// Shared by the engine and its transfers; never leaves the engine's thread.
 final class CurlLoopState {
-    /// The time at which the current iteration of the loop began.
     var now = ContinuousClock.now
-    /// The number of the current iteration.
     private(set) var number: UInt64 = 0
-    /// The number of header lines and body parts received.
     private(set) var usefulCount = 0
     private var recordCount: UInt8 = 0
     /// The bytes received that belong to neither a header nor a body.
     var useless = CurlUselessOctets()
     /// The transfer on whose connection libcurl is acting because of an event, if it's known.
     var acting: CurlTransfer?
-    /// The last stream IDs of connections that are shutting down.
     var drains = CurlDrains()
     /// The transfers to process when libcurl returns, without duplicates.
     private(set) var touched: [CurlTransfer] = []
@@ -477,19 +455,17 @@ final class CurlLoopState {
         number &+= 1
     }
 
-    /// Counts a TLS record and returns whether it's time to check the received data.
+    /// Returns whether it's time to check the received data.
     func countRecord() -> Bool {
         recordCount &+= 1
         return recordCount.isMultiple(of: 64)
     }
 
-    /// Records that a header line or a part of a body was received.
     func receiveUseful(at socket: Int32?) {
         usefulCount &+= 1
         useless.end(at: socket)
     }
 
-    /// Schedules a transfer for processing.
     func touch(_ transfer: CurlTransfer) {
         guard !transfer.isTouched else { return }
         transfer.isTouched = true

@@ -30,9 +30,8 @@ enum CurlTraffic: UInt32 {
     private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
     /// The handle that last waited for each socket, indexed by descriptor, which is always small.
     private var placed: [CurlHandle?] = []
-    /// The time at which libcurl needs to be called even without events.
+    /// libcurl needs to be called then even without events.
     private(set) var alarm: ContinuousClock.Instant?
-    /// The time at which the last transfer ended, or `nil` while one is running.
     private(set) var idleSince: ContinuousClock.Instant?
 
     init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int, maximumStreams: Int) {
@@ -83,7 +82,6 @@ enum CurlTraffic: UInt32 {
         _ = unsafe ccurl_multi_cleanup(multi)
     }
 
-    /// Starts driving a transfer, or returns `false` if libcurl rejects it.
     func add(_ handle: CurlHandle) -> Bool {
         guard handle.setSocketOwner(sockets), unsafe handle.join(multi) else { return false }
         unplaced[ObjectIdentifier(handle)] = handle
@@ -92,7 +90,6 @@ enum CurlTraffic: UInt32 {
         return true
     }
 
-    /// Stops driving a transfer, whether or not it's finished.
     func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
         unsafe handle.leave(multi)
         unplaced[ObjectIdentifier(handle)] = nil
@@ -110,16 +107,14 @@ enum CurlTraffic: UInt32 {
         if count == 0 { idleSince = now }
     }
 
-    /// A Boolean value that indicates whether no transfer runs and the peers have closed all
-    /// connections.
+    /// No transfer runs, and the peers have closed all connections.
     var isOver: Bool { count == 0 && sockets.areOver }
 
-    /// Handles an event on a connection, or returns `false` if a transfer uses it.
+    /// Returns `false` if a transfer uses the connection.
     func wake(by event: EventPoller.Event) -> Bool {
         sockets.wake(by: event) { transfer(at: $0) != nil || isTaken($0) }
     }
 
-    /// Begins another iteration of the loop.
     func beginIteration() { sockets.beginIteration() }
 
     private func place(_ handle: CurlHandle, at socket: Int32) {
@@ -130,7 +125,7 @@ enum CurlTraffic: UInt32 {
         if !unplaced.isEmpty { unplaced[ObjectIdentifier(handle)] = nil }
     }
 
-    /// Returns whether a transfer that hasn't waited for a socket yet uses this one.
+    /// A transfer may use the socket that hasn't waited for it yet.
     private func isTaken(_ socket: Int32) -> Bool {
         guard !unplaced.isEmpty else { return false }
         // Unix-domain sockets can't be told apart. Assume it's in use, so as not to end the wrong
@@ -143,7 +138,7 @@ enum CurlTraffic: UInt32 {
         return true
     }
 
-    /// Returns the running transfer that last waited for a socket, which others may share.
+    /// Others may share the socket.
     func transfer(at socket: Int32) -> CurlTransfer? {
         guard placed.indices.contains(Int(socket)), let handle = placed[Int(socket)], handle.socket == socket else {
             return nil
@@ -161,14 +156,12 @@ enum CurlTraffic: UInt32 {
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
 
-    /// Lets libcurl process an expired timer.
     func ring(at now: ContinuousClock.Instant) {
         guard let alarm, alarm <= now else { return }
         self.alarm = nil
         _ = unsafe ccurl_multi_act(multi, Int32(CCURL_SOCKET_TIMEOUT), 0)
     }
 
-    /// Removes and returns a finished transfer with libcurl's result.
     func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
         var code: Int32 = 0
         while let easy = unsafe ccurl_multi_next_finished(multi, &code) {
@@ -207,7 +200,6 @@ final class CurlSockets {
         let rawValue: UInt8
         /// The socket was created by ``make(_:)`` and is open.
         static let isOurs = Self(rawValue: 1)
-        /// libcurl is waiting for the socket.
         static let isUsed = Self(rawValue: 2)
         /// The socket's connection is idle between requests and must not receive data.
         static let isResting = Self(rawValue: 4)
@@ -215,23 +207,20 @@ final class CurlSockets {
         static let isWatchedForWriting = Self(rawValue: 16)
         /// The socket is watched for the end of the connection only.
         static let isWatchedForEnd = Self(rawValue: 32)
-        /// libcurl is waiting for data, but the transfer is paused.
         static let isMuted = Self(rawValue: 64)
         static let isWatched: Self = [.isWatchedForReading, .isWatchedForWriting, .isWatchedForEnd]
     }
 
     private let poller: EventPoller
     private let traffic: CurlTraffic
-    /// The states, indexed by descriptor, which is always small.
+    /// Indexed by descriptor, which is always small.
     private var states: [State] = []
     /// The connections that this object created, indexed by descriptor.
     private var connections: [CountedConnection?] = []
     /// The local ports of the connections that libcurl closed in the loop's current iteration.
     private var closedPorts: Set<UInt16> = []
-    /// The number of connections that haven't ended.
     private var liveCount = 0
     private var hasEndedConnections = false
-    /// A Boolean value that indicates whether the peers have ended all connections.
     var areOver: Bool { hasEndedConnections && liveCount == 0 }
 
     init(poller: EventPoller, traffic: CurlTraffic) {
@@ -239,7 +228,7 @@ final class CurlSockets {
         self.traffic = traffic
     }
 
-    /// Creates a socket for libcurl, or returns a negative number on failure.
+    /// Returns a negative number on failure.
     func make(_ kind: UnsafePointer<ccurl_socket_kind>, for activity: OriginActivity) -> Int32 {
         let socket = unsafe ccurl_make_socket(kind)
         guard socket >= 0 else { return socket }
@@ -253,7 +242,6 @@ final class CurlSockets {
         return socket
     }
 
-    /// Closes a socket for libcurl.
     func close(_ socket: Int32) {
         // Closing the descriptor doesn't stop the watch if a forked process has a copy.
         if !self[socket].isDisjoint(with: .isWatched) { watch(socket, []) }
@@ -263,17 +251,16 @@ final class CurlSockets {
         _ = Glibc.close(socket)
     }
 
-    /// Begins another iteration of the loop.
     func beginIteration() {
         if !closedPorts.isEmpty { closedPorts.removeAll() }
     }
 
-    /// Returns whether libcurl closed a connection in the loop's current iteration.
+    /// Only in the loop's current iteration.
     func hasClosed(_ connection: CurlConnectionName) -> Bool {
         closedPorts.contains(UInt16(truncatingIfNeeded: connection.localPort))
     }
 
-    /// Watches a socket for libcurl, or stops if neither condition is requested.
+    /// Stops watching if neither condition is requested.
     func use(_ socket: Int32, readable: Bool, writable: Bool) {
         let state = self[socket]
         var wanted: State = []
@@ -292,8 +279,6 @@ final class CurlSockets {
         states[Int(socket)] = wanted.union(isUsed ? [.isOurs, .isUsed] : .isOurs)
     }
 
-    /// Stops watching a socket for data that libcurl must not receive yet.
-    ///
     /// libcurl 8.5 waits for data although the transfer is paused, and would keep them in memory.
     func mute(_ socket: Int32) {
         guard self[socket].isSuperset(of: [.isUsed, .isWatchedForReading]) else { return }
@@ -302,7 +287,6 @@ final class CurlSockets {
         states[Int(socket)].insert(.isMuted)
     }
 
-    /// Watches a muted socket for data again, if libcurl still waits for them.
     func unmute(_ socket: Int32) {
         guard self[socket].isSuperset(of: [.isUsed, .isMuted]) else { return }
         states[Int(socket)].remove(.isMuted)
@@ -317,12 +301,11 @@ final class CurlSockets {
         states[Int(socket)] = [.isOurs, .isResting, .isWatchedForReading]
     }
 
-    /// Returns the open connection of a socket.
     func connection(at socket: Int32) -> CountedConnection? {
         connections.indices.contains(Int(socket)) ? connections[Int(socket)] : nil
     }
 
-    /// Records the end of a connection, whose socket may be closed.
+    /// The socket may be closed.
     func noteEnd(of connection: CountedConnection) {
         guard connection.end() else { return }
         liveCount -= 1
@@ -330,10 +313,8 @@ final class CurlSockets {
         if connections[index] === connection { connections[index] = nil }
     }
 
-    /// Handles an event on a socket, or returns `false` if libcurl is waiting for it.
-    ///
-    /// libcurl itself detects the end of a connection. `isTaken` returns whether a transfer uses a
-    /// socket that libcurl isn't waiting for.
+    /// Returns `false` if libcurl is waiting for the event. libcurl itself detects the end of a
+    /// connection. `isTaken` returns whether a transfer uses a socket that libcurl isn't waiting for.
     func wake(by event: EventPoller.Event, isTaken: (Int32) -> Bool) -> Bool {
         let socket = event.socket
         let state = self[socket]
@@ -350,7 +331,6 @@ final class CurlSockets {
         return true
     }
 
-    /// A Boolean value that indicates whether libcurl is waiting for a socket.
     func isUsed(_ socket: Int32) -> Bool { self[socket].contains(.isUsed) }
 
     private subscript(_ socket: Int32) -> State {
@@ -365,8 +345,7 @@ final class CurlSockets {
         poller.watch(socket, of: traffic.rawValue, for: conditions)
     }
 
-    /// Ends an unused connection that has received data or that its peer has closed, so that
-    /// libcurl finds it dead.
+    /// The connection has received data or its peer has closed it; libcurl must find it dead.
     private func endUnused(_ socket: Int32) {
         var octet: UInt8 = 0
         let count = unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
@@ -376,10 +355,8 @@ final class CurlSockets {
         if let connection = connection(at: socket) { noteEnd(of: connection) }
     }
 
-    /// Closes an unused connection, and leaves a socket that's at its end in its place.
-    ///
-    /// libcurl 7.88 would take a socket that was reset, or that has received data, for an open
-    /// connection.
+    /// Leaves a socket that's at its end in the connection's place: libcurl 7.88 would take a socket that
+    /// was reset, or that has received data, for an open connection.
     private func discard(_ socket: Int32) {
         var pair: [Int32] = [-1, -1]
         guard unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {

@@ -11,20 +11,15 @@ final class CurlResponseStream: Sendable {
         var opener: CheckedContinuation<CurlSubmission.Outcome, Never>?
         var reader: CheckedContinuation<Void, Never>?
         var buffer: PartBuffer
-        /// A Boolean value that indicates whether the engine is holding back bytes.
+        /// The engine is holding back bytes.
         var isPaused = false
         var outcome: Result<HTTPHeaders, any Error>?
         /// The engine, which must outlive this request even if the transport is gone.
         var engine: CurlEngine?
-
-        mutating func takeReader() -> CheckedContinuation<Void, Never>? {
-            defer { reader = nil }
-            return reader
-        }
     }
 
     private enum Next {
-        /// A part of the body, and the engine to resume if it's holding back bytes.
+        /// Has the engine to resume if it's holding back bytes.
         case part(Data, CurlEngine?)
         case end(Result<HTTPHeaders, any Error>)
         case nothing
@@ -35,7 +30,6 @@ final class CurlResponseStream: Sendable {
     private let threshold: Int
     private let state: Mutex<State>
 
-    /// Creates a body; `head` receives the response's head.
     init(
         _ identifier: UInt64,
         _ engine: CurlEngine,
@@ -45,18 +39,14 @@ final class CurlResponseStream: Sendable {
         threshold = engine.streamBlocks.blockSize / 2
         state = Mutex(State(opener: head, buffer: PartBuffer(pool: engine.streamBlocks), engine: engine))
     }
-}
 
-// Called by the engine.
-extension CurlResponseStream {
-    /// A Boolean value that indicates whether the response's head was delivered, or the request has
-    /// ended.
+    // MARK: The engine's side
+
+    /// The response's head was delivered, or the request has ended.
     var hasBegun: Bool { state.withLock { $0.opener == nil } }
 
-    /// A Boolean value that indicates whether the reader has emptied the buffer.
     var hasRoom: Bool { state.withLock { $0.buffer.count == 0 } }
 
-    /// Delivers the response's head.
     func begin(_ head: (HTTPResponseBody) -> HTTPTransportResponse) {
         let opener = state.withLock { state in
             defer { state.opener = nil }
@@ -65,8 +55,8 @@ extension CurlResponseStream {
         opener?.resume(returning: .success(head(HTTPResponseBody(source: self))))
     }
 
-    /// Adds bytes without waking the reader, which ``flush()`` does; returns `false` if the engine
-    /// must offer them again once the buffer is taken.
+    /// Doesn't wake the reader, which ``flush()`` does; returns `false` if the engine must offer the
+    /// bytes again once the buffer is taken.
     func put(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         state.withLock { state in
             // A reader that cancelled the body needs no more data; its cancellation will arrive.
@@ -77,13 +67,12 @@ extension CurlResponseStream {
         }
     }
 
-    /// Wakes the reader if there's data, and returns whether the engine should pause until it's
-    /// taken.
+    /// Wakes the reader if there's data; returns whether the engine should pause until it's taken.
     func flush() -> Bool {
         let (reader, isNearlyFull) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
             guard state.buffer.count > 0, state.outcome == nil else { return (nil, false) }
             // A reader that was waiting takes the data almost immediately.
-            if let reader = state.takeReader() { return (reader, false) }
+            if let reader = state.reader.take() { return (reader, false) }
             let isNearlyFull = state.buffer.count > threshold
             state.isPaused = state.isPaused || isNearlyFull
             return (nil, isNearlyFull)
@@ -92,7 +81,7 @@ extension CurlResponseStream {
         return isNearlyFull
     }
 
-    /// Ends the body, whose buffer can still be read.
+    /// The buffer can still be read.
     func end(_ outcome: Result<HTTPHeaders, any Error>) {
         let (opener, reader, engine) = state.withLock { state in
             defer {
@@ -100,7 +89,7 @@ extension CurlResponseStream {
                 state.engine = nil
             }
             if state.outcome == nil { state.outcome = outcome }
-            return (state.opener, state.takeReader(), state.engine)
+            return (state.opener, state.reader.take(), state.engine)
         }
         if let opener, case .failure(let error) = outcome { opener.resume(returning: .failure(error)) }
         reader?.resume()
@@ -142,7 +131,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             if isRunning || state.buffer.count > 0 { state.outcome = .failure(CancellationError()) }
             state.buffer.removeAll()
             defer { state.engine = nil }
-            return (isRunning, state.takeReader(), state.engine)
+            return (isRunning, state.reader.take(), state.engine)
         }
         if isRunning { engine?.post(.cancel(identifier)) }
         reader?.resume()
@@ -172,7 +161,6 @@ extension CurlResponseStream: HTTPResponseBodySource {
     }
 }
 
-/// A buffer of bytes that a reader takes as a single part.
 struct PartBuffer {
     private let pool: BlockPool
     private var block: OctetBlock?
@@ -182,7 +170,7 @@ struct PartBuffer {
         self.pool = pool
     }
 
-    /// Appends bytes, or returns `false` if the buffer doesn't have the capacity.
+    /// Returns `false` if the buffer doesn't have the capacity.
     mutating func append(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         let block = block ?? pool.block(capacity: octets.count)
         guard octets.count <= block.capacity - count else { return false }
@@ -205,10 +193,10 @@ struct PartBuffer {
     }
 }
 
-/// A queue of body parts that are consumed in order, in pieces of any size.
+/// Body parts that are consumed in order, in pieces of any size.
 struct PartQueue {
     private var parts: ArraySlice<Data> = []
-    /// The total number of unconsumed bytes.
+    /// The number of unconsumed bytes.
     private(set) var count = 0
 
     mutating func append(_ part: Data) {
@@ -216,7 +204,6 @@ struct PartQueue {
         count += part.count
     }
 
-    /// Takes up to `limit` bytes.
     mutating func take(_ limit: Int) -> [Data] {
         var rest = min(limit, count)
         count -= rest

@@ -30,7 +30,7 @@ extension CurlSettings {
 }
 
 extension CurlTransfer {
-    /// Applies the policy to a new connection, or returns `false` if that's impossible.
+    /// Returns `false` if the policy can't be applied.
     fileprivate func beginHandshake(_ context: UnsafeMutableRawPointer) -> Bool {
         guard let tlsPolicy = configuration.tlsPolicy else { return false }
         // reason: the engine's thread alone drives the connection, so it alone makes the calls.
@@ -55,7 +55,6 @@ extension CurlTransfer {
         }
     }
 
-    /// Returns the policy's error if libcurl's result is a rejected TLS handshake.
     func refusal(code: Int32) -> NetworkError? {
         guard Int(code) != CCURL_OK, !head.isComplete, let problem = handshake?.problem else { return nil }
         return NetworkError(problem, origin: origin)
@@ -65,7 +64,6 @@ extension CurlTransfer {
 /// The receiver of a TLS connection's records, for one transfer after another.
 private final class CurlRecords {
     private let loopState: CurlLoopState
-    /// The transfer that last used the connection.
     private weak var transfer: CurlTransfer?
 
     init(_ transfer: CurlTransfer) {
@@ -80,7 +78,6 @@ private final class CurlRecords {
 }
 
 extension CurlTransport.ProxySelection {
-    /// Returns whether requests may use a proxy over TLS.
     func mayNeedTLS(to origin: HTTPOrigin) -> Bool {
         switch wrapped {
         case .none: false
@@ -90,7 +87,7 @@ extension CurlTransport.ProxySelection {
         }
     }
 
-    /// The host of a TLS proxy, without brackets, if the configuration specifies one.
+    /// Without brackets.
     fileprivate var secureHost: String? {
         guard case .server(let server) = wrapped, server.isSecure else { return nil }
         return HTTPOrigin(server.url)?.plainHost
@@ -98,8 +95,7 @@ extension CurlTransport.ProxySelection {
 }
 
 extension CurlTransport.Configuration {
-    /// Derives the policy for TLS connections, or throws `transportUnavailable` if libcurl can't
-    /// apply it.
+    /// Throws `transportUnavailable` if libcurl can't apply the policy.
     mutating func prepareTLS(with library: CurlLibrary.Description) throws(NetworkError) {
         guard library.sharesTLSLibrary else {
             guard tls.isOrdinary else {
@@ -121,16 +117,13 @@ extension CurlTransport.Configuration {
     }
 }
 
-/// A reason that a socket can't be used.
 struct CurlSocketDefect: Error {
-    /// The operation that failed, without a subject.
     let words: String
 }
 
 // The options of a new socket that libcurl doesn't set.
 extension CurlTransport.Configuration {
-    /// Sets the options of a TCP socket that isn't connected; this fails if it can't use the local
-    /// address.
+    /// For a TCP socket that isn't connected; fails if it can't use the local address.
     func apply(to socket: Int32, family: Int32) throws(CurlSocketDefect) {
         guard family == AF_INET || family == AF_INET6 else { return }
         if let keepAlive { setKeepAlive(keepAlive, socket) }
@@ -213,7 +206,7 @@ extension CurlTransport.Configuration {
 }
 
 extension CurlTransfer {
-    /// Sets the options of a new socket, or records the failure and returns `false`.
+    /// Records the failure and returns `false`.
     func setUp(_ socket: Int32, family: Int32) -> Bool {
         do throws(CurlSocketDefect) {
             try configuration.apply(to: socket, family: family)

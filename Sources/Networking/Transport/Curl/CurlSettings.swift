@@ -6,29 +6,26 @@ import Glibc
 @safe struct CurlSettings {
     let easy: OpaquePointer
     private(set) var areAccepted = true
-    /// The callbacks to set.
     var functions = ccurl_functions()
 
     init(easy: OpaquePointer) {
         unsafe self.easy = easy
     }
 
-    /// Sets an option that the transfer requires.
     mutating func set(_ option: ccurl_long_option, _ value: Int) {
         check(unsafe ccurl_easy_set_long(easy, option, value))
     }
 
-    /// Sets an option that this libcurl may not have.
+    /// This libcurl may not have the option.
     func trySet(_ option: ccurl_long_option, _ value: Int) {
         _ = unsafe ccurl_easy_set_long(easy, option, value)
     }
 
-    /// Sets an option to a string, which libcurl copies.
     mutating func set(_ option: ccurl_string_option, _ value: String?) {
         check(unsafe ccurl_easy_set_string(easy, option, value))
     }
 
-    /// Sets an option to a list of lines, which must outlive the transfer.
+    /// The list must outlive the transfer.
     mutating func set(_ option: ccurl_list_option, _ lines: CurlLines?) {
         check(unsafe ccurl_easy_set_list(easy, option, lines?.head))
     }
@@ -39,7 +36,7 @@ import Glibc
 }
 
 extension Duration {
-    /// The duration in whole milliseconds, rounded up and limited to 1…2³¹−1.
+    /// Whole milliseconds, rounded up and limited to 1…2³¹−1.
     var milliseconds: Int {
         let (seconds, attoseconds) = components
         guard seconds < 2_000_000 else { return Int(Int32.max) }
@@ -49,7 +46,6 @@ extension Duration {
 }
 
 extension CurlTransport.ProtocolVersion {
-    /// Returns whether a request may use HTTP/2.
     func mayBeHTTP2(to origin: HTTPOrigin) -> Bool {
         switch self {
         case .http1: false
@@ -134,8 +130,7 @@ extension CurlSettings {
 
 // HTTP/2 with prior knowledge on plain connections.
 extension CurlTransfer {
-    /// A Boolean value that indicates whether the transfer must use a kept connection, and fails
-    /// before it makes another one.
+    /// Before it makes a new connection, the transfer fails.
     ///
     /// libcurl 7.88 starts HTTP/2 again on a kept plain connection if a request asks for prior
     /// knowledge, which fails. Otherwise, it uses the connection correctly, but makes new ones with
@@ -172,13 +167,11 @@ extension CurlSettings {
         }
     }
 
-    /// The size of libcurl's buffer for a response, in bytes.
-    ///
-    /// libcurl can fill it a hundred times before anything else is served, also with bytes that
+    /// libcurl can fill its buffer a hundred times before anything else is served, also with bytes that
     /// belong to no body. Larger buffers hardly make downloads faster.
     private static let receivingSize = 10 << 10
 
-    /// Sets the sizes of libcurl's buffers; a larger one makes uploads faster.
+    /// A larger buffer makes uploads faster.
     func setBuffers(of transfer: CurlTransfer) {
         trySet(CCURL_LONG_BUFFERSIZE, min(Self.receivingSize, transfer.exchange.limits.maximumDownloadRate ?? .max))
         if transfer.upload != nil {
@@ -186,9 +179,8 @@ extension CurlSettings {
         }
     }
 
-    /// Sets the options that differ from the last message, if any.
-    ///
-    /// If `isForwarded`, a proxy may get the message instead of a tunnel to the server.
+    /// Sets the options that differ from the last message. If `isForwarded`, a proxy may get the message
+    /// instead of a tunnel to the server.
     mutating func setMessage(_ request: CurlRequest, isForwarded: Bool, after last: Message?) {
         if last?.url != request.url {
             set(CCURL_STRING_URL, request.url)
@@ -199,7 +191,6 @@ extension CurlSettings {
         if request.hasBody, !request.body.isReadWhileSent, case .held(let data) = request.body { setCopiedBody(data) }
     }
 
-    /// The settings that often stay the same from message to message.
     struct Message {
         let url: String
         let hasLines: Bool
@@ -243,7 +234,6 @@ extension CurlSettings {
 
 // The callbacks for a running transfer. The context is the handle, which outlives the transfer.
 extension CurlSettings {
-    /// Sets the callbacks of every transfer, and the ones that were added to ``functions``.
     mutating func setFunctions(of handle: CurlHandle) {
         unsafe functions.header = { octets, size, count, context in
             guard let octets = unsafe octets, let transfer = unsafe CurlHandle.transfer(behind: context) else {
@@ -281,7 +271,7 @@ extension CurlSettings {
         unsafe check(ccurl_easy_set_functions(easy, &functions, context))
     }
 
-    /// Adds the callback that observes HTTP/2 connections through libcurl's log messages.
+    /// The callback observes HTTP/2 connections through libcurl's log messages.
     mutating func setWordsFunction() {
         unsafe functions.words = { _, kind, octets, count, context in
             guard let octets = unsafe octets, let transfer = unsafe CurlHandle.transfer(behind: context) else {
@@ -295,7 +285,7 @@ extension CurlSettings {
         }
     }
 
-    /// Adds the callback that creates sockets, so that child processes don't inherit them.
+    /// The callback creates sockets, so that child processes don't inherit them.
     private mutating func setSocketFunction() {
         unsafe functions.make_socket = { context, _, kind in
             guard let kind = unsafe kind, let handle = unsafe CurlHandle.behind(context), let transfer = handle.transfer
@@ -324,18 +314,15 @@ extension CurlSettings {
 ///
 /// Transfers with equal keys can reuse a handle's settings. An unusual transfer has no key.
 struct CurlSettingsKey: Equatable {
-    /// The form of a message.
     enum Shape: Equatable {
         case get
-        /// A request with a body that libcurl copies.
+        /// libcurl copies the body.
         case held(HTTPMethod)
     }
 
     let isSecure: Bool
-    /// A Boolean value that indicates whether the host is local, so the environment's proxy isn't
-    /// used.
+    /// The environment's proxy isn't used for a local host.
     let isLoopback: Bool
-    /// A Boolean value that indicates whether the response's body is streamed.
     let isStreamed: Bool
     let shape: Shape
 

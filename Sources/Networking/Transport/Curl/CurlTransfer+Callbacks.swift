@@ -4,7 +4,6 @@ internal import OpenSSLCrypto
 
 // libcurl's callbacks for the response.
 extension CurlTransfer {
-    /// The result of receiving data from libcurl.
     enum Reception {
         case taken
         /// The transfer must be aborted.
@@ -13,9 +12,8 @@ extension CurlTransfer {
         case heldBack
     }
 
-    /// Receives lines of the header or the trailers, or returns `false` to abort the transfer.
-    ///
-    /// libcurl delivers them one by one, but all at once if it had to keep them.
+    /// Returns `false` to abort the transfer. libcurl delivers the lines of the header or the trailers one
+    /// by one, but all at once if it had to keep them.
     func receive(headerLines: Span<UInt8>) -> Bool {
         timing.receive(at: loopState.now)
         exchange.note(.receiving)
@@ -71,7 +69,7 @@ extension CurlTransfer {
         return reception
     }
 
-    /// Takes bytes of the body, after decoding.
+    /// The bytes are decoded.
     private func take(_ octets: UnsafeBufferPointer<UInt8>) -> Reception {
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
@@ -120,7 +118,6 @@ extension CurlTransfer {
         }
     }
 
-    /// Returns whether the limits allow more bytes of the body.
     private func accepts(_ count: Int) -> Bool {
         let limit = exchange.limits.maximumBodySize
         let announced = receivedCount == 0 && !isDecoded ? declaredSize ?? 0 : 0
@@ -142,9 +139,8 @@ extension CurlTransfer {
 
 // libcurl's callbacks for the request.
 extension CurlTransfer {
-    /// The result of supplying data for the request's body.
     enum Supply {
-        /// A number of bytes, or 0 at the end of the body.
+        /// 0 at the end of the body.
         case octets(Int)
         case heldBack
         /// The transfer must be aborted.
@@ -186,7 +182,6 @@ extension CurlTransfer {
         if hasTimeouts { loopState.touch(self) }
     }
 
-    /// Moves to another position in the request's body, for example to send it again.
     func seekBody(to offset: Int64) -> Bool {
         if let upload { return offset == 0 && upload.rewind() }
         guard case .held(let body) = request.body, let position = Int(exactly: offset),
@@ -230,10 +225,7 @@ extension CurlTransfer {
         }
         return true
     }
-}
 
-// New connections.
-extension CurlTransfer {
     private func noteNewConnection() {
         let session = handshake?.session
         handle?.establish(session?.version)
@@ -244,14 +236,13 @@ extension CurlTransfer {
         }
     }
 
-    /// The TLS version of the connection, or `nil` if it's unknown or there's no TLS.
     var tlsVersion: TLSProtocolVersion? {
         connectionCount > 0 ? handshake?.session?.version : handle?.connection?.version
     }
 }
 
 extension NetworkError {
-    /// Returns the error for a possibly processed request that must not, or can't, be sent again.
+    /// For a possibly processed request that must not, or can't, be sent again.
     static func repetitionImpossible(_ origin: HTTPOrigin) -> Self {
         Self(
             .connectionLost,

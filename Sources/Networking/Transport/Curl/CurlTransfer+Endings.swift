@@ -20,19 +20,19 @@ import CCurl
 // Therefore only the header tells whether a response is complete, unless libcurl reports success
 // and keeps the connection.
 extension CurlTransfer {
-    /// A Boolean value that indicates whether the response is complete but the request may not be.
+    /// The response is complete but the request may not be.
     var isAnsweredEarly: Bool { isWholeStream && mayBeUnsent }
 
-    /// A Boolean value that indicates whether the engine must watch for an early response.
+    /// The engine must watch for an early response.
     var mayBeAnsweredEarly: Bool { stream != nil && request.hasBody && (head.isComplete || isReadingOver) }
 
-    /// Returns whether the response is complete, and libcurl doesn't report its end.
+    /// The response is complete, and libcurl doesn't report its end.
     func isAnswered(at now: ContinuousClock.Instant) -> Bool {
         isWholeStream && (isUnsent || answerTime.map { $0 <= now } ?? false)
     }
 
-    /// The time to end a response whose end libcurl may never report, or `nil` to leave it to
-    /// libcurl or the caller.
+    /// The time to end a response whose end libcurl may never report; `nil` leaves it to libcurl or the
+    /// caller.
     var answerTime: ContinuousClock.Instant? {
         guard mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, let activity = timing.activity else {
             return nil
@@ -47,15 +47,13 @@ extension CurlTransfer {
         return heldBack.isEmpty ? activity + configuration.earlyAnswerPatience : nil
     }
 
-    /// Records whether libcurl is waiting for the connection.
-    ///
     /// While the producer is busy, libcurl doesn't wait once it considers the response ended.
     func note(isWaiting: Bool) {
         isReadingOver = !isWaiting && stream != nil && heldBack == .sending
         if isReadingOver { loopState.touch(self) }
     }
 
-    /// Returns whether the response is valid although libcurl reports a failure.
+    /// The response is valid although libcurl reports a failure.
     func isAnswered(despite code: Int32) -> Bool {
         guard Int(code) != CCURL_OK else { return false }
         if isWholeStream { return true }
@@ -65,22 +63,20 @@ extension CurlTransfer {
         return true
     }
 
-    /// Returns whether libcurl reports, without a message, a stream closed without an error.
+    /// libcurl reports, without a message, a stream closed without an error.
     func isAnswerLost(code: Int32, text: String) -> Bool {
         stream != nil && Int(code) == CCURL_HTTP2_STREAM && text.isEmpty
     }
 
-    /// A Boolean value that indicates whether an HTTP/2 response arrived with its declared length.
+    /// An HTTP/2 response arrived with its declared length.
     private var isWholeStream: Bool {
         guard stream != nil, head.isComplete, !heldBack.contains(.receiving) else { return false }
         guard mayHaveBody else { return true }
         return (isDecoded ? decoder?.inputCount ?? 0 : receivedCount) == declaredSize
     }
 
-    /// A Boolean value that indicates whether libcurl may have reported success for an HTTP/2 body
-    /// that isn't complete: it closed the connection, and neither a length nor a coding tells.
-    ///
-    /// Without kept connections, libcurl closes each one.
+    /// libcurl may have reported success for an HTTP/2 body that isn't complete: it closed the
+    /// connection, and neither a length nor a coding tells. Without kept connections, it closes each.
     var mayBeCut: Bool {
         guard CurlLibrary.losesEarlyAnswers, stream != nil, head.isComplete, mayHaveBody, declaredSize == nil,
             configuration.idleTimeout > .zero, let connection
@@ -101,7 +97,7 @@ extension CurlTransfer {
 }
 
 extension NetworkError {
-    /// Returns the error for a response without a length whose HTTP/2 connection ended.
+    /// For a response without a length.
     static func cutStream(_ origin: HTTPOrigin) -> Self {
         Self(
             .connectionLost,
@@ -110,7 +106,7 @@ extension NetworkError {
         )
     }
 
-    /// Returns the error for an early response that's lost or may be incomplete.
+    /// The response is lost or may be incomplete.
     static func lostAnswer(_ origin: HTTPOrigin) -> Self {
         Self(
             .connectionLost,
@@ -122,13 +118,12 @@ extension NetworkError {
 
 // Repetition of requests.
 extension CurlTransfer {
-    /// The maximum number of times to send a request when connections are dead or shutting down.
     static let maximumRequestCount = 6
 
-    /// A Boolean value that indicates whether kept connections failed and a new one is needed.
+    /// Kept connections failed.
     var needsNewConnection: Bool { makesConnection || earlierRequestCount > 1 }
 
-    /// A Boolean value that indicates whether the request certainly wasn't processed.
+    /// The request certainly wasn't processed.
     var isUnprocessed: Bool {
         guard !isInDoubt, !timing.hasFirstByte else { return false }
         if isRefused || isBeyondLastStream { return true }
@@ -137,13 +132,12 @@ extension CurlTransfer {
         return requestCount <= 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
     }
 
-    /// A Boolean value that indicates whether the server's GOAWAY excludes the request's stream.
+    /// The server's GOAWAY excludes the request's stream.
     private var isBeyondLastStream: Bool {
         guard let stream, let last = loopState.drains.lastStream(of: connection) else { return false }
         return stream > last
     }
 
-    /// Returns whether to repeat the request after a result from libcurl.
     func isToRepeat(after code: Int32) -> Bool {
         let isLoss =
             switch Int(code) {
@@ -170,7 +164,6 @@ extension CurlTransfer {
         func begins(_ start: StaticString) -> Bool {
             unsafe words.starts(with: UnsafeBufferPointer(start: start.utf8Start, count: start.utf8CodeUnitCount))
         }
-        /// The decimal numbers among the words.
         var numbers: [UInt32] {
             let digits = unsafe words.split { !(0x30...0x39).contains($0) }
             return unsafe digits.compactMap { unsafe UInt32(String(decoding: $0, as: UTF8.self)) }
@@ -188,13 +181,13 @@ extension CurlTransfer {
     }
 }
 
-/// A name that identifies one of this process's open TCP connections.
+/// Identifies one of this process's open TCP connections.
 struct CurlConnectionName: Hashable {
     private let peer: String
     private let peerPort: Int32
     let localPort: Int32
 
-    /// Creates a name from libcurl's values, or returns `nil` unless it's a TCP connection.
+    /// Returns `nil` unless it's a TCP connection.
     init?(peer: UnsafePointer<CChar>?, peerPort: Int32, localPort: Int32) {
         guard let peer = unsafe peer, peerPort > 0, localPort > 0 else { return nil }
         unsafe self.peer = String(cString: peer)
@@ -209,14 +202,14 @@ struct CurlDrains {
     private static let maximumCount = 1024
     private var lastStreams: [CurlConnectionName: UInt32] = [:]
 
-    /// Records an announced stream ID, which a peer may only lower later.
+    /// A peer may only lower an announced stream ID.
     mutating func note(lastStream: UInt32, of connection: CurlConnectionName) {
         // Removing entries is safe: without one, a request isn't repeated.
         if lastStreams.count >= Self.maximumCount { lastStreams.removeAll() }
         lastStreams[connection] = min(lastStreams[connection] ?? lastStream, lastStream)
     }
 
-    /// Removes the entry of a connection whose name a new connection uses.
+    /// A new connection uses the name.
     mutating func forget(_ connection: CurlConnectionName) {
         if !lastStreams.isEmpty { lastStreams[connection] = nil }
     }

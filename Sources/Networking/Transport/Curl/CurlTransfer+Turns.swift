@@ -5,24 +5,20 @@ import Glibc
 /// libcurl reads from a connection up to a hundred times while data arrives. A server that sends
 /// fast, or sends data that's expensive to parse, would otherwise monopolize the engine's thread.
 struct CurlTurn {
-    /// The maximum number of body parts that a transfer takes per turn.
-    ///
     /// A part has at most 10 KiB before decoding and 32 KiB after. Both kinds count.
     static let maximumPartCount = 256
-    /// The number of bytes of a body, after decoding, at which a transfer's turn ends.
+    /// In bytes, after decoding.
     static let maximumSize = 512 << 10
-    /// The duration of a turn after which a transfer rests while others go first.
+    /// The transfer rests after a longer turn while others go first.
     static let longTurn = Duration.microseconds(500)
-    /// The maximum duration of a rest.
     static let longestRest = Duration.milliseconds(10)
 
     private var number: UInt64 = 0
     private var partCount = 0
     private var size = 0
 
-    /// Counts a part of a body, or returns `false` if it exceeds the turn with this number.
-    ///
-    /// A turn of `length` is that many times as long as others.
+    /// Returns `false` if a part exceeds the turn with this number. A turn of `length` is that many times
+    /// as long as others.
     mutating func takes(_ count: Int, in number: UInt64, length: Int = 1) -> Bool {
         if number != self.number {
             self = Self()
@@ -35,11 +31,9 @@ struct CurlTurn {
     }
 }
 
-/// The transfers that are waiting for their next turn.
 struct CurlRests {
     private var transfers: [CurlTransfer] = []
 
-    /// The earliest time at which one of them continues.
     private(set) var earliest: ContinuousClock.Instant?
 
     mutating func add(_ transfer: CurlTransfer, until time: ContinuousClock.Instant) {
@@ -48,7 +42,6 @@ struct CurlRests {
         earliest = earliest.map { min($0, time) } ?? time
     }
 
-    /// Removes and returns the transfers whose time has come.
     mutating func takeDue(at now: ContinuousClock.Instant) -> [CurlTransfer] {
         guard let earliest, earliest <= now else { return [] }
         let due = transfers.filter { !$0.hasEnded && ($0.restEnd ?? now) <= now }
@@ -59,7 +52,7 @@ struct CurlRests {
 }
 
 extension CurlTransfer {
-    /// Counts a part of the body, or returns `false` if it must wait for the next turn.
+    /// Returns `false` if the part must wait for the next turn.
     func takesPart(_ count: Int) -> Bool {
         // With HTTP/2, libcurl joins the parts, and pausing one stream stops the whole connection.
         // Only decoding can multiply what one read costs.
@@ -75,7 +68,6 @@ extension CurlTransfer {
         return true
     }
 
-    /// Continues after a rest, and returns libcurl's result.
     func goOn() -> Int32 {
         restEnd = nil
         paceEnd = nil
@@ -83,7 +75,7 @@ extension CurlTransfer {
         return hold()
     }
 
-    /// Tells libcurl which directions to pause, and returns its result.
+    /// Tells libcurl which directions to pause.
     func hold() -> Int32 {
         // libcurl would receive once more if only one direction were paused.
         let waitsForReader = heldBack.contains(.receiving) && !request.hasBody
@@ -95,7 +87,7 @@ extension CurlTransfer {
         return handle?.hold(directions) ?? 0
     }
 
-    /// Stops watching an HTTP/1 connection for data, or returns `false` if it isn't paused.
+    /// Stops watching an HTTP/1 connection for data; returns `false` if it isn't paused.
     func mute(_ socket: Int32) -> Bool {
         guard isReceivingPaused, stream == nil, let sockets = handle?.socketOwner, sockets.isUsed(socket) else {
             return false
@@ -104,8 +96,6 @@ extension CurlTransfer {
         return true
     }
 
-    /// Handles a TLS record.
-    ///
     /// With HTTP/2, libcurl receives as long as data arrives that isn't part of a response, so this
     /// callback is the only opportunity to end such a connection. A connection without TLS can't be
     /// ended.
@@ -114,8 +104,7 @@ extension CurlTransfer {
         receiveUseless(at: socket)
     }
 
-    /// Records that a connection received useless data; ends it, with a ``failure``, and returns
-    /// `true` if there's too much.
+    /// Ends the connection, with a ``failure``, and returns `true` if there's too much useless data.
     @discardableResult
     func receiveUseless(at socket: Int32) -> Bool {
         guard !loopState.useless.accept(at: socket) else { return false }
@@ -135,30 +124,26 @@ extension CurlTransfer {
 /// TLS handshakes and the framing of a body consist of such bytes. A limit stops servers that send
 /// them without end, such as chunk extensions or empty frames.
 struct CurlUselessOctets {
-    /// The maximum number of bytes on a connection without a header line or a body part among them.
+    /// For a connection without a header line or a body part among the bytes.
     static let maximumSize: UInt64 = 512 << 10
 
-    /// The number of additional bytes from abandoned or waiting streams, which is the size of
-    /// libcurl's window.
+    /// For abandoned or waiting streams: the size of libcurl's window.
     private static let windowSize: UInt64 = 32 << 20
-
-    /// The sockets of connections with abandoned or waiting streams.
     private var socketsWithRests: Set<Int32> = []
-    /// The number of bytes received by each socket when its run of useless data began.
+    /// The bytes received by each socket when its run of useless data began.
     private var starts: [Int32: UInt64] = [:]
 
-    /// Records that a connection received useful data.
     mutating func end(at socket: Int32?) {
         guard !starts.isEmpty, let socket else { return }
         starts[socket] = nil
     }
 
-    /// Records that a stream was abandoned or waits, while its data may still arrive.
+    /// The data of an abandoned or waiting stream may still arrive.
     mutating func expectRest(at socket: Int32?) {
         if let socket { socketsWithRests.insert(socket) }
     }
 
-    /// Records that a connection received useless data, or returns `false` if there's too much.
+    /// Returns `false` if there's too much useless data.
     mutating func accept(at socket: Int32) -> Bool {
         guard let count = Self.receivedCount(at: socket) else { return true }
         // Another connection may have this socket's number in the meantime.
@@ -169,7 +154,6 @@ struct CurlUselessOctets {
         return count - start <= Self.maximumSize + (socketsWithRests.contains(socket) ? Self.windowSize : 0)
     }
 
-    /// Returns the number of bytes received on a TCP connection, or `nil` if it's unknown.
     private static func receivedCount(at socket: Int32) -> UInt64? {
         // tcpi_bytes_received of Linux's struct tcp_info, since 4.1; the C library's declaration is
         // older.

@@ -7,40 +7,31 @@ final class CurlTransfer {
     let submission: CurlSubmission
     let loopState: CurlLoopState
     private let engineSettings: CurlEngineSettings
-    /// The counters of the origin.
     let activity: OriginActivity
-    /// A Boolean value that indicates whether the request counts as running.
+    /// The request counts as running.
     var hasStarted = false
-    /// The handle while the transfer runs, or `nil` while it's queued.
+    /// `nil` while the transfer is queued.
     var handle: CurlHandle?
-    /// A Boolean value that indicates whether libcurl drives the transfer.
     var isDriven = false
-    /// The time of the next timeout check.
     var alarm: ContinuousClock.Instant?
-    /// A Boolean value that indicates whether the transfer is scheduled for processing.
     var isTouched = false
-    /// The lookups of the names that the transfer needs.
     var nameLookup = NameLookup()
     /// The value of `errno` if a socket for the transfer failed for lack of a descriptor.
     var socketError: Int32?
-    /// A Boolean value that indicates whether the transfer failed for lack of a kept connection.
     var missesKeptConnection = false
-    /// A Boolean value that indicates whether the transfer repeats one that lacked a kept
-    /// connection.
+    /// The transfer repeats one that lacked a kept connection.
     let makesConnection: Bool
     /// The client's own error, which libcurl reports only as an aborted transfer.
     var failure: NetworkError?
-    /// The transfer's last TLS handshake.
     var handshake: TLSHandshake?
     /// The directions in which libcurl is waiting for the caller.
     var heldBack: CurlHandle.Directions = []
-    /// The data that the transfer has taken in the loop's current iteration.
     var turn = CurlTurn()
-    /// A Boolean value that indicates whether part of the body was left for the next turn.
+    /// Part of the body was left for the next turn.
     var isOutOfTurn = false
-    /// The time until which other transfers go first, or `nil`.
+    /// The time until which other transfers go first.
     var restEnd: ContinuousClock.Instant?
-    /// The time until which a limit of the bandwidth makes the transfer wait, or `nil`.
+    /// The time until which a limit of the bandwidth makes the transfer wait.
     var paceEnd: ContinuousClock.Instant?
     lazy var downloadPace = CurlPace(exchange.limits.maximumDownloadRate)
     lazy var uploadPace = CurlPace(exchange.limits.maximumUploadRate)
@@ -48,38 +39,32 @@ final class CurlTransfer {
     let observation: CurlObservation?
     let upload: CurlUpload?
     var head: ResponseHeadReader
-    /// The content codings of the body, if they're to be decoded.
+    /// Empty unless the body is to be decoded.
     private(set) var codings: [String] = []
-    /// The decoder, which processes the body from its first byte.
     var decoder: ContentDecoder?
-    /// The body size that the header declares.
     private(set) var declaredSize: Int?
-    /// A Boolean value that indicates whether libcurl tried to repeat a request with a response.
+    /// libcurl tried to repeat a request with a response.
     var isAnswered = false
-    /// The time at which to abandon the body of a followed redirect, or `nil` for other responses.
+    /// The time at which to abandon the body of a followed redirect.
     private(set) var cutTime: ContinuousClock.Instant?
-    /// A Boolean value that indicates whether the redirect's body was abandoned.
+    /// The redirect's body was abandoned.
     var isCut = false
-    /// A Boolean value that indicates whether libcurl was told to stop receiving for now.
+    /// libcurl was told to stop receiving for now.
     var isReceivingPaused = false
     private var redirectSize = 0
-    /// The number of bytes of the body received, after decoding.
+    /// The bytes of the body, after decoding.
     var receivedCount = 0
     var requestCount = 0
-    /// The number of connections that were made for the request.
     var connectionCount = 0
-    /// The number of times the request was sent before this transfer.
     let earlierRequestCount: Int
     /// The connection that the request was last sent on, if it can be identified.
     var connection: CurlConnectionName?
-    /// The request's HTTP/2 stream ID on that connection.
     var stream: UInt32?
-    /// A Boolean value that indicates whether the server rejected the request unprocessed.
+    /// The server rejected the request unprocessed.
     var isRefused = false
-    /// A Boolean value that indicates whether libcurl has finished reading the response but is
-    /// still sending the request.
+    /// libcurl has finished reading the response but is still sending the request.
     var isReadingOver = false
-    /// A Boolean value that indicates whether a server may have processed an earlier attempt.
+    /// A server may have processed an earlier attempt.
     var isInDoubt = false
     var bodyPosition = 0
     var hasEnded = false
@@ -104,7 +89,7 @@ final class CurlTransfer {
         makesConnection = false
     }
 
-    /// Creates a transfer that repeats another one, which had no response.
+    /// The other transfer had no response.
     init(repeating transfer: CurlTransfer) {
         submission = transfer.submission
         loopState = transfer.loopState
@@ -125,7 +110,7 @@ final class CurlTransfer {
     var request: CurlRequest { submission.exchange.request }
     var origin: HTTPOrigin { submission.exchange.request.origin }
 
-    /// The kind of traffic, which selects the connections that the transfer uses.
+    /// Selects the connections that the transfer uses.
     var traffic: CurlTraffic {
         if case .parts = submission.recipient { return .held }
         return upload == nil && exchange.limits.maximumDownloadRate == nil ? .brief : .held
@@ -144,9 +129,8 @@ final class CurlTransfer {
         return hold()
     }
 
-    /// Reports the outcome, once, and returns the delivery for a caller of the whole response.
-    ///
-    /// Without a failure, libcurl reported success.
+    /// Reports the outcome, once, and returns the delivery for a caller of the whole response. Without a
+    /// failure, libcurl reported success.
     func end(_ failure: (any Error)?) -> CurlDelivery? {
         hasEnded = true
         if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }
@@ -171,7 +155,7 @@ final class CurlTransfer {
         }
     }
 
-    /// Adds the bytes of the bodies on the wire to the origin's counters, once per transfer.
+    /// Only once per transfer.
     func countBytes() {
         guard let handle, requestCount > 0 else { return }
         activity.update { state in
@@ -180,7 +164,7 @@ final class CurlTransfer {
         }
     }
 
-    /// Stores part of the body, or returns `false` if the buffer is full.
+    /// Returns `false` if the buffer is full.
     func keep(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         switch submission.recipient {
         case .whole:
@@ -197,18 +181,15 @@ final class CurlTransfer {
         }
     }
 
-    /// Lets libcurl handle a response that arrived before the request's body was sent; returns
-    /// libcurl's result.
-    ///
-    /// libcurl stops sending if the response is an error, but not while it waits for a part to
-    /// send.
+    /// Lets libcurl handle a response that arrived before the request's body was sent: libcurl stops
+    /// sending if the response is an error, but not while it waits for a part to send.
     func stopWaiting() -> Int32 {
         guard head.isComplete, head.status >= 300, heldBack.contains(.sending) else { return 0 }
         heldBack.remove(.sending)
         return hold()
     }
 
-    /// Resumes the directions in which the caller is ready, and returns libcurl's result.
+    /// Resumes the directions in which the caller is ready.
     func resume() -> Int32 {
         let before = heldBack
         if before.contains(.receiving), case .parts(let stream) = submission.recipient, stream.hasRoom {
@@ -224,7 +205,6 @@ final class CurlTransfer {
 
 // The response.
 extension CurlTransfer {
-    /// A Boolean value that indicates whether the deadline no longer applies.
     var isBeyondDeadline: Bool {
         head.isComplete && exchange.limits.streamsBody && exchange.limits.deadlineEndsWithHeader
     }
@@ -255,7 +235,7 @@ extension CurlTransfer {
         return response
     }
 
-    /// Counts bytes of a redirect's body, or returns `false` if there are too many to discard.
+    /// Returns `false` if there are too many bytes to discard.
     func acceptsRedirect(_ count: Int) -> Bool {
         guard cutTime != nil else { return true }
         redirectSize += count
@@ -264,7 +244,7 @@ extension CurlTransfer {
         return !isCut
     }
 
-    /// The error for an incomplete response that libcurl accepts.
+    /// libcurl accepts an incomplete response.
     private var incompleteness: NetworkError? {
         guard !head.isComplete else { return isCut || decoder?.isWhole ?? true ? nil : cutContent }
         return NetworkError(
@@ -281,10 +261,9 @@ extension CurlTransfer {
         )
     }
 
-    /// A Boolean value that indicates whether the body is decoded.
     var isDecoded: Bool { !codings.isEmpty }
 
-    /// Reads from the complete head how the body is coded and framed.
+    /// The head is complete.
     func readFraming() {
         if configuration.decodesContent { codings = head.contentCodings }
         declaredSize = head.headers.first { $0.name.equalsIgnoringASCIICase("Content-Length") }.flatMap {
@@ -296,14 +275,11 @@ extension CurlTransfer {
         }
     }
 
-    /// A Boolean value that indicates whether a body may follow the head
-    /// ([RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)).
+    /// [RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)
     var mayHaveBody: Bool {
         request.method != .head && head.status != 204 && head.status != 304 && declaredSize != 0
     }
-}
 
-extension CurlTransfer {
     var hasTimeouts: Bool { exchange.limits.firstByteTimeout != nil || exchange.limits.idleTimeout != nil }
 
     /// Returns the error of an expired timeout, and the time of the next check.
@@ -338,30 +314,26 @@ extension CurlTransfer {
     }
 }
 
-/// The limit of a transfer's bandwidth in one direction.
-///
-/// libcurl has such a limit, too, but version 7.88 receives up to a hundred parts before it checks
-/// the limit.
+/// A limit of a transfer's bandwidth in one direction: libcurl 7.88 receives up to a hundred parts
+/// before it checks its own limit.
 struct CurlPace: Equatable {
     /// The part of a second for which an unused bandwidth can be used later.
     private static let credit = Duration.milliseconds(100)
 
     private let rate: Int
-    /// The time from which the next part may be transferred.
     private var next: ContinuousClock.Instant?
 
-    /// Creates a limit in bytes per second, or returns `nil` without one.
+    /// In bytes per second.
     init?(_ rate: Int?) {
         guard let rate else { return nil }
         self.rate = rate
     }
 
-    /// Returns the time from which a part may be transferred, or `nil` if it may be now.
+    /// Returns `nil` if a part may be transferred now.
     func wait(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
         next.flatMap { $0 > now ? $0 : nil }
     }
 
-    /// Records that a part was transferred.
     mutating func spend(_ count: Int, at now: ContinuousClock.Instant) {
         let start = max(next ?? now, now - Self.credit)
         next = start + .seconds(1) * (Double(count) / Double(rate))
@@ -369,9 +341,7 @@ struct CurlPace: Equatable {
 }
 
 extension CurlTransfer {
-    /// Returns whether the limit of a direction allows another part now.
-    ///
-    /// If it doesn't, the transfer rests until it does.
+    /// The transfer rests until the limit allows another part.
     func isDue(_ pace: CurlPace?) -> Bool {
         guard let end = pace?.wait(at: loopState.now) else { return true }
         paceEnd = end

@@ -44,7 +44,6 @@ public final class CurlTransport: HTTPTransport {
     /// The version of libcurl and of its TLS library, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
 
-    /// A Boolean value that indicates whether the transport has a client certificate.
     package let hasClientIdentity: Bool
 
     private let engines: CurlEngines

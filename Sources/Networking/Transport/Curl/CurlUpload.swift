@@ -10,7 +10,6 @@ import Synchronization
 /// A file that's cached in memory doesn't need a producer: the engine reads it for libcurl until a
 /// part must come from disk. The producer reads the file from there.
 final class CurlUpload: Sendable {
-    /// The result of a read by libcurl.
     enum Reading {
         case octets(Int, isLast: Bool)
         case nothingYet
@@ -29,18 +28,13 @@ final class CurlUpload: Sendable {
         var queue = PartQueue()
         var madeCount = 0
         var givenCount = 0
-        /// A Boolean value that indicates whether libcurl is waiting for the next part.
+        /// libcurl is waiting for the next part.
         var isAwaited = false
         var task: Task<Void, Never>?
         /// The file that the engine reads directly while the producer waits.
         var file: FileReading?
         /// The waiting producer, which is resumed with a value that tells whether to continue.
         var producer: CheckedContinuation<Bool, Never>?
-
-        mutating func takeProducer() -> CheckedContinuation<Bool, Never>? {
-            defer { producer = nil }
-            return producer
-        }
 
         mutating func stopAwaiting() -> Bool {
             defer { isAwaited = false }
@@ -55,9 +49,8 @@ final class CurlUpload: Sendable {
     private let onReady: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// Creates a buffer of `capacity` bytes, not counting the last part.
-    ///
-    /// `onReady` is called when data is available that libcurl was waiting for.
+    /// The last part isn't counted in `capacity`. `onReady` is called when data is available that libcurl
+    /// was waiting for.
     init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
         length = body.length
         isReplayable = body.isReplayable
@@ -65,25 +58,22 @@ final class CurlUpload: Sendable {
         self.capacity = capacity
         self.onReady = onReady
     }
-}
 
-// Called by the engine.
-extension CurlUpload {
-    /// The number of bytes passed to libcurl.
+    // MARK: The engine's side
+
     var givenCount: Int { state.withLock(\.givenCount) }
 
-    /// A Boolean value that indicates whether the body can still be sent from the start.
+    /// The body can still be sent from the start.
     var canBegin: Bool { state.withLock { $0.givenCount == 0 } }
 
-    /// A Boolean value that indicates whether data or the end of the body is available for libcurl.
+    /// Data or the end of the body is available for libcurl.
     var isReady: Bool { state.withLock { !$0.isAwaited } }
 
-    /// Reads the next bytes for libcurl.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Reading {
         if let reading = unsafe readFile(into: buffer) { return reading }
         let (reading, parts, producer) = state.withLock { state in
             let (reading, parts) = read(upTo: buffer.count, &state)
-            let producer = state.queue.count <= capacity / 2 ? state.takeProducer() : nil
+            let producer = state.queue.count <= capacity / 2 ? state.producer.take() : nil
             return (reading, parts, producer)
         }
         producer?.resume(returning: true)
@@ -96,7 +86,7 @@ extension CurlUpload {
         return reading
     }
 
-    /// Reads from the file in memory, or returns `nil` if that isn't possible.
+    /// Returns `nil` unless the bytes are in memory.
     private func readFile(into buffer: UnsafeMutableRawBufferPointer) -> Reading? {
         let (file, position) = state.withLock { ($0.file, $0.givenCount) }
         guard let file, let length else { return nil }
@@ -108,7 +98,7 @@ extension CurlUpload {
             state.madeCount += count
             if isLast { state.phase = .finished }
             if count == 0 || isLast { state.file = nil }
-            return isLast ? state.takeProducer() : nil
+            return isLast ? state.producer.take() : nil
         }
         producer?.resume(returning: false)
         return count > 0 ? .octets(count, isLast: isLast) : nil
@@ -129,7 +119,7 @@ extension CurlUpload {
         return (.octets(count, isLast: isFinished && state.queue.count == 0), parts)
     }
 
-    /// Restarts the body for another connection, or returns `false` if it can't be produced again.
+    /// Returns `false` if the body can't be produced again.
     func rewind() -> Bool {
         guard !canBegin else { return true }
         if isReplayable { stop { State(run: $0.run + 1) } }
@@ -140,19 +130,17 @@ extension CurlUpload {
         stop { State(phase: .ended, run: $0.run + 1, givenCount: $0.givenCount) }
     }
 
-    /// Stops the producer.
     private func stop(_ next: (State) -> State) {
         let (task, producer) = state.withLock { state in
             defer { state = next(state) }
-            return (state.task, state.takeProducer())
+            return (state.task, state.producer.take())
         }
         task?.cancel()
         producer?.resume(returning: false)
     }
-}
 
-// Called by the producer.
-extension CurlUpload {
+    // MARK: The producer's side
+
     private func start(_ state: inout State) {
         state.phase = .producing
         let run = state.run

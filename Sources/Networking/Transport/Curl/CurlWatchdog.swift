@@ -8,20 +8,18 @@ import Synchronization
 /// after its time, its caller gets the outcome from here, and the thread drops the request later.
 final class CurlWatchdog: Sendable {
     static let patience = Duration.milliseconds(100)
-    /// The longest time until the next check, which limits how long a timer outlives its requests.
+    /// Limits how long a timer outlives its requests.
     private static let longestPause = Duration.seconds(60)
-    /// The time that stands for no deadline.
-    ///
-    /// Adding an arbitrary duration to an instant can overflow.
+    /// No deadline; adding an arbitrary duration to an instant can overflow.
     private static let never = Duration.seconds(31_536_000)
     private static let queue = DispatchQueue(label: "http-watchdog")
 
-    /// A request, whose body isn't kept in memory once the request has ended.
+    /// The request's body isn't kept in memory once the request has ended.
     private struct Entry {
         weak let exchange: CurlExchange?
         let recipient: CurlSubmission.Recipient
 
-        /// The request, or `nil` if it has an outcome.
+        /// `nil` if the request has an outcome.
         var submission: CurlSubmission? {
             guard let exchange, !exchange.isOver else { return nil }
             return CurlSubmission(exchange: exchange, recipient: recipient)
@@ -30,12 +28,10 @@ final class CurlWatchdog: Sendable {
 
     private struct State {
         var requests = DeadlineHeap<Entry>()
-        /// A Boolean value that indicates whether a request may have been cancelled.
         var hasCancellations = false
-        /// The time at which all requests end because the transport is closed, or `nil`.
+        /// The time at which all requests end because the transport is closed.
         var closing: ContinuousClock.Instant?
         var closers: [CurlCloser] = []
-        /// The time of the next check, or `nil` without requests.
         var next: ContinuousClock.Instant?
     }
 
@@ -145,7 +141,6 @@ final class CurlWatchdog: Sendable {
     }
 }
 
-/// A caller that waits for an engine to close.
 final class CurlCloser: Sendable {
     private let continuation: CheckedContinuation<Bool, Never>
     private let isResumed = Atomic<Bool>(false)
@@ -154,7 +149,7 @@ final class CurlCloser: Sendable {
         self.continuation = continuation
     }
 
-    /// Resumes the caller, once, with whether the engine's loop has ended.
+    /// Has no effect after the first call. `hasEnded` is about the engine's loop.
     func resume(hasEnded: Bool) {
         guard !isResumed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         continuation.resume(returning: hasEnded)

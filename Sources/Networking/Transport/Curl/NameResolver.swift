@@ -9,24 +9,22 @@ import SystemIO
 /// name while it's being looked up share the lookup. A lookup without remaining callers counts
 /// until the system returns.
 final class NameResolver: Sendable {
-    /// A name to look up and the address family to return.
     struct Query: Hashable, Sendable {
-        /// The name in lowercase.
+        /// In lowercase.
         let name: String
         let family: CurlTransport.AddressFamily
     }
 
-    /// The addresses in the order to try them, or the reason that the lookup failed.
+    /// The addresses are in the order to try them.
     typealias Answer = Result<[String], Failure>
 
     enum Failure: Error {
-        /// The name has no usable address, with the system's error message.
+        /// The text is the system's error message.
         case noAddress(String)
         /// The process lacks the resources for a lookup.
         case unavailable(NetworkError)
     }
 
-    /// A caller's registration with a lookup.
     struct Ticket {
         fileprivate let query: Query
         fileprivate let number: UInt64
@@ -53,30 +51,25 @@ final class NameResolver: Sendable {
         }
     }
 
-    /// The process-wide resolver, which all transports share.
+    /// All transports of the process share it.
     static let shared = NameResolver { $0.systemAnswer }
 
-    /// The maximum number of lookups that run at once.
     let maximumThreads: Int
     private let lookUp: @Sendable (Query) -> Answer
     private let state = Mutex(State())
 
-    /// Creates a resolver; `lookUp` blocks until it has an answer.
+    /// `lookUp` blocks until it has an answer.
     init(maximumThreads: Int = 32, _ lookUp: @escaping @Sendable (Query) -> Answer) {
         self.maximumThreads = maximumThreads
         self.lookUp = lookUp
     }
 
-    /// The number of running lookups.
     var runningCount: Int { state.withLock { $0.threads } }
 
-    /// The number of callers that are waiting for an answer.
     var callerCount: Int { state.withLock { $0.lookups.values.reduce(0) { $0 + $1.callers.count } } }
 
-    /// Looks up a name, or joins a lookup that has already started.
-    ///
-    /// `deliver` receives the answer on another thread or, if no thread can be started, before this
-    /// method returns. The ticket is for ``leave(_:)``.
+    /// Looks up a name, or joins a lookup that has already started. `deliver` receives the answer on
+    /// another thread or, if no thread can be started, before this method returns.
     func resolve(_ query: Query, _ deliver: @escaping @Sendable (Answer) -> Void) -> Ticket {
         let (number, mustStart) = state.withLock { state in
             // `fork()` copies the counts but not the threads.
@@ -99,7 +92,7 @@ final class NameResolver: Sendable {
         return Ticket(query: query, number: number)
     }
 
-    /// Removes a caller from a lookup, and a waiting lookup without callers from the queue.
+    /// A waiting lookup without callers leaves the queue.
     func leave(_ ticket: Ticket) {
         state.withLock { state in
             guard var lookup = state.lookups[ticket.query] else { return }
@@ -128,7 +121,7 @@ final class NameResolver: Sendable {
         }
     }
 
-    /// Delivers an answer and returns the next waiting lookup, or `nil` to end the thread.
+    /// Returns the next waiting lookup, or `nil` to end the thread.
     private func finish(_ query: Query, with answer: Answer, isThread: Bool = true) -> Query? {
         let (callers, next) = state.withLock { state in
             let callers = state.lookups.removeValue(forKey: query)?.callers ?? [:]
@@ -142,13 +135,11 @@ final class NameResolver: Sendable {
 }
 
 extension NameResolver.Query {
-    /// The maximum number of addresses to use per family; an answer may have thousands.
+    /// For each family; an answer may have thousands.
     private static let maximumCount = 16
 
-    /// The system resolver's answer, in the order of
-    /// [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724).
-    ///
-    /// It omits addresses that need a zone, because a URL can't specify one.
+    /// In the order of [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724), without addresses that need a
+    /// zone, because a URL can't specify one.
     var systemAnswer: NameResolver.Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = systemFamily
@@ -180,7 +171,7 @@ extension NameResolver.Query {
         return .success(addresses)
     }
 
-    /// Returns whether the text is an address in any form that the system reads, such as `127.1`.
+    /// Accepts an address in any form that the system reads, such as `127.1`.
     static func isAddress(_ text: String) -> Bool {
         if text.utf8.contains(UInt8(ascii: ":")) { return true }
         var hints = unsafe addrinfo()
@@ -222,7 +213,7 @@ extension NameResolver.Query {
         }
     }
 
-    /// Returns an answer in the order to try its addresses, which is otherwise the resolver's.
+    /// Sorts the addresses in the order to try them, which is otherwise the resolver's.
     func ordered(_ answer: NameResolver.Answer) -> NameResolver.Answer {
         switch family {
         case .any, .ipv4, .ipv6: answer

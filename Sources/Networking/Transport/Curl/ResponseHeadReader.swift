@@ -4,28 +4,25 @@
 /// Fields after the final response's header are trailers and are kept separate
 /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
 struct ResponseHeadReader {
-    /// The maximum size of a response's header in bytes, including 1xx responses and trailers.
     private let maximumSize: Int
 
     init(maximumSize: Int) {
         self.maximumSize = maximumSize
     }
 
-    /// A Boolean value that indicates whether the final response's header is complete.
     private(set) var isComplete = false
     private(set) var status = 0
     private(set) var version = ""
     private(set) var headers: [HTTPHeaders.Field] = []
-    /// The trailer fields.
     private(set) var trailers: [HTTPHeaders.Field] = []
     private var size = 0
 
-    /// The body's codings in the order they were applied, without `identity`.
+    /// In the order they were applied, without `identity`.
     var contentCodings: [String] {
         ResponseFraming.codings("Content-Encoding", headers).filter { !$0.isEmpty }
     }
 
-    /// Reads one line, including its line ending; returns whether it completes the final header.
+    /// The line includes its ending; returns whether it completes the final header.
     @discardableResult
     mutating func read(line: Span<UInt8>) throws(NetworkError) -> Bool {
         size += line.count
@@ -94,9 +91,8 @@ struct ResponseHeadReader {
         headers.append(HTTPHeaders.Field(name: line.text(0..<colon), value: line.text(value)))
     }
 
-    /// Reads a trailer field, and ignores an invalid one or one that would affect framing.
-    ///
-    /// The body is already complete, so such a field isn't worth a failure but must not be trusted
+    /// Ignores an invalid field and one that would affect framing: the body is already complete, so such
+    /// a field isn't worth a failure but must not be trusted
     /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     private mutating func readTrailer(_ line: Span<UInt8>) {
         guard !line.isEmpty, !line[0].isHTTPWhitespace, !line.startsStatusLine else { return }
@@ -112,8 +108,7 @@ struct ResponseHeadReader {
 
     private static let framing = ["Transfer-Encoding", "Content-Length", "Content-Encoding", "Host", "Trailer"]
 
-    /// Appends a line that starts with whitespace to the previous field, separated by a space
-    /// ([RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
+    /// [RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)
     private mutating func unfold(_ line: Span<UInt8>) throws(NetworkError) {
         guard !headers.isEmpty else {
             throw NetworkError(.invalidResponse, "the response's header begins with a continuation line")
@@ -128,7 +123,6 @@ struct ResponseHeadReader {
 }
 
 extension Span<UInt8> {
-    /// The index of the line ending.
     fileprivate var endOfContent: Int {
         var end = count
         if end > 0, self[end - 1] == UInt8(ascii: "\n") { end -= 1 }
@@ -148,11 +142,8 @@ extension Span<UInt8> {
 /// part of one message for another
 /// ([RFC 9112 §11.1](https://www.rfc-editor.org/rfc/rfc9112#section-11.1)).
 enum ResponseFraming {
-    /// The maximum number of header fields in a response.
     static let maximumFieldCount = 5000
 
-    /// Checks a field's name.
-    ///
     /// Whitespace between the name and the colon isn't allowed
     /// ([RFC 9112 §5.1](https://www.rfc-editor.org/rfc/rfc9112#section-5.1)).
     static func check(name: Span<UInt8>) throws(NetworkError) {
@@ -161,10 +152,9 @@ enum ResponseFraming {
         }
     }
 
-    /// Checks a field's value, or a part of it, and the number of fields including it.
-    ///
     /// Control characters other than the tab are invalid, and a CR or NUL is dangerous
-    /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+    /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)). The value may be a part;
+    /// the count includes its field.
     static func check(value: Span<UInt8>, count: Int) throws(NetworkError) {
         for index in value.indices where value[index] < 0x20 && value[index] != 0x09 || value[index] == 0x7F {
             throw NetworkError(.invalidResponse, "the response has a header field that contains a control character")
@@ -174,7 +164,7 @@ enum ResponseFraming {
         }
     }
 
-    /// Checks that the body has no transfer coding except chunked, and at most one length.
+    /// Allows no transfer coding except chunked, and at most one length.
     ///
     /// The client requests no other codings
     /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl would
@@ -201,7 +191,7 @@ enum ResponseFraming {
         }
     }
 
-    /// Returns the codings that the fields of a name list, without `identity`.
+    /// Omits `identity`.
     static func codings(_ name: String, _ fields: [HTTPHeaders.Field]) -> [String] {
         var codings: [String] = []
         for field in fields where field.name.equalsIgnoringASCIICase(name) {
@@ -213,7 +203,7 @@ enum ResponseFraming {
         return codings
     }
 
-    /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.
+    /// Unlike `Int64.init`, accepts optional whitespace and no sign.
     private static func number(_ text: Substring) -> Int64? {
         let digits = text.trimmingHTTPWhitespace
         return digits.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(digits) : nil

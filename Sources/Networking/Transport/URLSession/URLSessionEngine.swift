@@ -14,7 +14,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
     private let queue = DispatchQueue(label: "URLSessionTransport")
     private var session: URLSession?
     private var exchanges: [UInt64: URLSessionExchange] = [:]
-    /// The requests that URLSession is working on, by URLSession's task identifiers.
+    /// By URLSession's task identifiers.
     private var identifiers: [Int: UInt64] = [:]
     private var line: ExchangeQueue
 
@@ -31,7 +31,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         session = URLSession(configuration: settings, delegate: self, delegateQueue: delegateQueue)
     }
 
-    /// Accepts a request, which is then guaranteed an outcome.
+    /// Guarantees an outcome.
     func submit(
         _ submission: URLSessionSubmission,
         _ receiver: URLSessionExchange.Receiver,
@@ -48,12 +48,11 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Cancels a request, which may have ended already or not have arrived yet.
+    /// The request may have ended already or not have arrived yet.
     func cancel(_ identifier: UInt64) {
         queue.async { [self] in fail(identifier, CancellationError()) }
     }
 
-    /// Cancels all requests and invalidates the session, then calls the handler.
     func close(_ handler: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             let session = session
@@ -64,8 +63,6 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Ends a request that has exceeded a limit, or schedules the next check.
-    ///
     /// Activity in the meantime only postpones the timeout.
     private func check(_ identifier: UInt64) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
@@ -79,7 +76,6 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         queue.asyncAfter(deadline: .now() + delay, execute: alarm)
     }
 
-    /// Starts as many waiting requests as the limits allow.
     private func admit() {
         guard let session else { return }
         while let identifier = line.next(where: { exchanges[$0] != nil }) {
@@ -92,7 +88,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Reports a failure at once, while the request counts until URLSession releases it.
+    /// The request counts until URLSession releases it.
     private func fail(_ identifier: UInt64, _ error: any Error) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
         exchange.end(error)
@@ -103,7 +99,6 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Calls a closure on the queue with the request of a task, if there is one.
     private func withExchange(of task: URLSessionTask, _ body: @escaping @Sendable (URLSessionExchange) -> Void) {
         let task = task.taskIdentifier
         queue.async { [self] in
@@ -205,7 +200,6 @@ final class URLSessionSubmission: Sendable {
     let submitted: ContinuousClock.Instant
     private let cancellation = Atomic<Bool>(false)
 
-    /// Validates the request and reads its body into memory.
     init(
         identifier: UInt64,
         request: HTTPRequest,
@@ -239,8 +233,7 @@ final class URLSessionSubmission: Sendable {
         self.request = result
     }
 
-    /// A Boolean value that indicates whether the task was cancelled, possibly before the engine
-    /// received the request.
+    /// The task may be cancelled before the engine received the request.
     var isCancelled: Bool { cancellation.load(ordering: .acquiring) }
 
     func cancel() {
@@ -254,7 +247,7 @@ final class URLSessionSubmission: Sendable {
 /// (`EasyHandle.swift`, `setState`). Its body streams block all sessions while they wait. Only data
 /// in memory is safe.
 enum URLSessionUpload {
-    /// Returns the bytes to send, or `nil` if there's no body.
+    /// Returns `nil` without a body.
     ///
     /// Stops at once when the task is cancelled or the deadline passes, even if the body's producer
     /// doesn't.

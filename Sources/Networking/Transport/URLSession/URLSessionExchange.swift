@@ -5,25 +5,21 @@ import Synchronization
 
 /// A request as the engine sees it, which never leaves the engine's queue.
 final class URLSessionExchange {
-    /// The continuation that receives the response.
     typealias Receiver = CheckedContinuation<Result<HTTPTransportResponse, any Error>, Never>
 
     let submission: URLSessionSubmission
-    /// The task while URLSession works on it, or `nil` while the request is queued.
+    /// `nil` while the request is queued.
     var task: URLSessionDataTask?
-    /// The scheduled timeout check.
     var alarm: DispatchWorkItem?
     private var timing = ExchangeTiming()
-    /// The time at which URLSession received the request, or `nil` while it's queued.
+    /// `nil` while the request is queued.
     private var started: ContinuousClock.Instant?
-    /// A Boolean value that indicates whether a `Basic` challenge was rejected, so that the
-    /// cancellation stands for a 401.
+    /// A `Basic` challenge was rejected, so that the cancellation stands for a 401.
     var hasRefusedChallenge = false
-    /// A Boolean value that indicates whether the outcome was reported, although URLSession may
-    /// still be working.
+    /// The outcome was reported, although URLSession may still be working.
     private(set) var hasEnded = false
     private var receiver: Receiver?
-    /// A closure that cancels the request, or `nil` if the receiver gets the whole response.
+    /// `nil` if the receiver gets the whole response.
     private var giveUp: (@Sendable () -> Void)?
     private var stream: URLSessionBody?
     private var response: HTTPURLResponse?
@@ -45,7 +41,7 @@ final class URLSessionExchange {
         submission.observer?(.started)
     }
 
-    /// Reports the outcome, unless one was reported before.
+    /// Has no effect after the first call.
     func end(_ error: (any Error)?) {
         guard !hasEnded else { return }
         hasEnded = true
@@ -57,7 +53,6 @@ final class URLSessionExchange {
         (receiver, giveUp, stream, body) = (nil, nil, nil, Data())
     }
 
-    /// Delivers the header to a streaming receiver, which then gets the body in parts.
     private func deliverHead() {
         guard let receiver, let giveUp, let response else { return }
         let stream = URLSessionBody(givingUp: giveUp)
@@ -68,7 +63,7 @@ final class URLSessionExchange {
         )
     }
 
-    /// Receives the header of the final response and ignores interim responses
+    /// Ignores interim responses
     /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
     func receive(_ response: URLResponse?) {
         guard !hasEnded, self.response == nil, let response = response as? HTTPURLResponse, response.statusCode >= 200
@@ -79,7 +74,7 @@ final class URLSessionExchange {
         deliverHead()
     }
 
-    /// Adds a part of the body, or returns an error if the body exceeds the limit.
+    /// Returns an error if the body exceeds the limit.
     func receive(_ part: Data) -> NetworkError? {
         guard !hasEnded else { return nil }
         timing.receive(at: .now)
@@ -116,7 +111,7 @@ final class URLSessionExchange {
         return (failure, next)
     }
 
-    /// Returns the error for URLSession's result, or `nil` for success.
+    /// Returns `nil` for success.
     func failure(_ error: (any Error)?) -> (any Error)? {
         if submission.isCancelled { return CancellationError() }
         if let error, !(hasRefusedChallenge && response != nil && (error as? URLError)?.code == .cancelled) {
@@ -143,7 +138,6 @@ final class URLSessionExchange {
         return metrics
     }
 
-    /// Returns a response whose body URLSession decodes.
     private static func response(
         _ response: HTTPURLResponse,
         hasBody: Bool,
@@ -180,17 +174,16 @@ final class URLSessionBody: HTTPResponseBodySource {
         /// The result after the last byte, which is `nil` or the error.
         var end: Result<Data?, any Error>?
         var reader: CheckedContinuation<Data?, any Error>?
-        /// A closure that cancels the request and keeps the transport alive while it's running.
+        /// Cancels the request, and keeps the transport alive while it's running.
         var giveUp: (@Sendable () -> Void)?
 
-        /// Returns the result for a reader, or `nil` if it must wait.
+        /// Returns `nil` if the reader must wait.
         mutating func take() -> Result<Data?, any Error>? {
             guard !held.isEmpty else { return end }
             defer { held = Data() }
             return .success(held)
         }
 
-        /// Returns the waiting reader and its result, if both exist.
         mutating func serve() -> (CheckedContinuation<Data?, any Error>, Result<Data?, any Error>)? {
             guard let reader, let result = take() else { return nil }
             self.reader = nil
@@ -204,7 +197,7 @@ final class URLSessionBody: HTTPResponseBodySource {
         state = Mutex(State(giveUp: giveUp))
     }
 
-    /// The trailers, which are empty because FoundationNetworking doesn't report them.
+    /// FoundationNetworking doesn't report them.
     var trailers: HTTPHeaders { [:] }
 
     func next() async throws -> Data? {
@@ -240,7 +233,7 @@ final class URLSessionBody: HTTPResponseBodySource {
         if let (reader, result) = served { reader.resume(with: result) }
     }
 
-    /// Ends the body, whose buffered data can still be read before an error is thrown.
+    /// The buffered data can still be read before an error is thrown.
     func finish(_ error: (any Error)?) {
         end(error.map { .failure($0) } ?? .success(nil), dropsHeld: false)
     }

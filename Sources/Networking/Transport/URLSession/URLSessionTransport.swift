@@ -70,7 +70,6 @@ import Synchronization
 /// ([#3296](https://github.com/swiftlang/swift-corelibs-foundation/issues/3296)).
 public final class URLSessionTransport: HTTPTransport {
     private let engine: URLSessionEngine
-    /// The error for an invalid header field in the configuration, if it has one.
     private let defect: NetworkError?
     private let maximumRequestBodySize: Int
     private let lastIdentifier = Atomic<UInt64>(0)
@@ -137,7 +136,6 @@ public final class URLSessionTransport: HTTPTransport {
         }.get()
     }
 
-    /// Returns the error for the first invalid header field, if any.
     private static func defect(of configuration: URLSessionConfiguration) -> NetworkError? {
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
             do throws(NetworkError) {
@@ -206,12 +204,10 @@ struct URLSessionFailure {
         }
     }
 
-    /// Fragments of libcurl's messages for a lost connection.
-    ///
-    /// They cover 7.x and, for 8.17 and later, "end of response with … missing".
+    /// libcurl's messages for a lost connection, of 7.x and, since 8.17, "end of response with …".
     private static let wordsOfLoss = ["transfer closed", "end of response with", "Recv failure", "Send failure"]
 
-    /// Fragments of messages for a malformed response, whose capitalization differs by release.
+    /// The capitalization differs by release.
     private static let wordsOfMalformation = ["chunk", "header", "Header", "ncoding"]
 
     private var tls: NetworkError { error(.tls, "the TLS handshake with \(origin) failed") }
