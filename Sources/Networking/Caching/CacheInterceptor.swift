@@ -134,7 +134,7 @@ public final class CacheInterceptor: RequestInterceptor, RetryVoter {
             .contains(code)
     }
 
-    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)
+    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4).
     private func validated(
         _ stored: CachedResponse,
         by notModified: HTTPResponse,
@@ -170,7 +170,7 @@ public final class CacheInterceptor: RequestInterceptor, RetryVoter {
         await cache.removeResponses(forURL: plan.key.url)
     }
 
-    /// [RFC 9111 §4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)
+    /// [RFC 9111 §4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4).
     private func removeResponses(changedBy request: HTTPRequest, _ response: HTTPResponse) async {
         guard (200...399).contains(response.status) || !response.redirects.isEmpty,
             let origin = HTTPOrigin(request.url)
@@ -246,7 +246,7 @@ struct CachePlan {
         }
     }
 
-    /// [RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)
+    /// [RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1).
     private func match(in all: [CachedResponse]) -> CachedResponse? {
         var variants: [[String]: String] = [:]
         let matching = all.filter { stored in
@@ -257,7 +257,7 @@ struct CachePlan {
         return matching.max { $0.responseTime < $1.responseTime }
     }
 
-    /// [RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1)
+    /// [RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1).
     var conditionalRequest: HTTPRequest {
         guard isValidation, let headers = stored?.response.headers else { return request }
         var request = request
@@ -269,7 +269,7 @@ struct CachePlan {
         return request
     }
 
-    /// [RFC 9111 §4.3.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.2)
+    /// [RFC 9111 §4.3.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.2).
     private func conditionalResponse(from stored: CachedResponse, _ use: CacheUse, at now: Date) -> HTTPResponse? {
         let headers = stored.response.headers
         if let tags = request.headers.combined("If-None-Match") {

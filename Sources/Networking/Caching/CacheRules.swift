@@ -31,7 +31,7 @@ enum CacheRules {
         return isCacheable && isWellFormed(response)
     }
 
-    /// [RFC 9111 §5.2.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2.3)
+    /// [RFC 9111 §5.2.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2.3).
     private static func allowsStorage(_ directives: CacheDirectives, _ status: Int) -> Bool {
         guard directives.contains("must-understand") else { return !directives.contains("no-store") }
         return isHeuristicallyCacheable(status)
@@ -65,7 +65,7 @@ enum CacheRules {
 extension HTTPResponse {
     var hasValidator: Bool { headers["ETag"] != nil || headers["Last-Modified"] != nil }
 
-    /// [RFC 9111 §3.1](https://www.rfc-editor.org/rfc/rfc9111#section-3.1)
+    /// [RFC 9111 §3.1](https://www.rfc-editor.org/rfc/rfc9111#section-3.1).
     var withoutConnectionFields: Self {
         var response = self
         let nominated = headers.values(for: "Connection").flatMap { $0.asciiOnly.split(separator: ",") }
@@ -85,14 +85,14 @@ extension HTTPResponse {
         "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Content-Digest", "Transfer-Encoding",
     ]
 
-    /// [RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)
+    /// [RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2).
     mutating func update(with notModified: HTTPResponse) {
         let fields = notModified.withoutConnectionFields.headers.without(Self.bodyFields)
         // The age starts again, even if the 304 has no such fields.
         headers = HTTPHeaders(headers.without(["Age", "Date"] + fields.map(\.name)) + Array(fields))
     }
 
-    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)
+    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4).
     func isConfirmed(by notModified: HTTPResponse) -> Bool {
         if let tag = notModified.headers["ETag"] {
             return headers["ETag"].map { EntityTag.isConfirmed($0, by: tag) } ?? false
@@ -156,12 +156,12 @@ struct CacheRequestRules {
         return maxAge == nil && canRenew(freshness) ? .stale : nil
     }
 
-    /// [RFC 5861 §3](https://www.rfc-editor.org/rfc/rfc5861#section-3)
+    /// [RFC 5861 §3](https://www.rfc-editor.org/rfc/rfc5861#section-3).
     func canRenew(_ freshness: CacheFreshness) -> Bool {
         freshness.staleWhileRevalidate > 0 && freshness.staleness <= freshness.staleWhileRevalidate
     }
 
-    /// [RFC 5861 §4](https://www.rfc-editor.org/rfc/rfc5861#section-4)
+    /// [RFC 5861 §4](https://www.rfc-editor.org/rfc/rfc5861#section-4).
     func allowsOnError(_ freshness: CacheFreshness) -> Bool {
         let window = max(staleIfError, freshness.staleIfError)
         return !requiresValidation && !freshness.forbidsStale && window > 0 && freshness.staleness <= window
@@ -203,7 +203,7 @@ struct CacheFreshness {
 
     // MARK: Age
 
-    /// [RFC 9111 §4.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.3)
+    /// [RFC 9111 §4.2.3](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.3).
     private static func age(_ stored: CachedResponse, date: Date, at now: Date) -> TimeInterval {
         let resident = now.timeIntervalSince(stored.responseTime)
         // The clock was set back, so the age is unknown.
@@ -225,7 +225,7 @@ struct CacheFreshness {
 
     // MARK: Lifetime
 
-    /// [RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)
+    /// [RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1).
     private static func lifetime(
         _ response: HTTPResponse,
         _ directives: CacheDirectives,
@@ -369,7 +369,7 @@ enum EntityTag {
         left.utf8.dropFirst(isWeak(left) ? 2 : 0).elementsEqual(right.utf8.dropFirst(isWeak(right) ? 2 : 0))
     }
 
-    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)
+    /// [RFC 9111 §4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4).
     static func isConfirmed(_ stored: String, by received: String) -> Bool {
         isWeak(received) ? areWeaklyEqual(stored, received) : stored.utf8.elementsEqual(received.utf8)
     }

@@ -202,8 +202,8 @@ final class ClientOperation: Sendable {
 
     var isRenewal: Bool { loop.renewals == nil }
 
-    /// Sends the request again, to renew the stored response with a name.
-    /// The background operation runs all interceptors and doesn't retain the client.
+    /// Sends the request again, to renew the stored response with a name; the background operation
+    /// runs all interceptors and doesn't retain the client.
     func renew(_ name: String) {
         guard let renewals = loop.renewals, let base = state.withLock(\.base), base.body.isReplayable else { return }
         // The task must not keep the client's renewals, whose end cancels it.

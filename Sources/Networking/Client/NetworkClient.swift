@@ -255,7 +255,7 @@ public struct RequestOptions: Sendable {
     /// The observers of the operation in addition to the client's.
     package var additionalObservers: [any ClientObserver] = []
 
-    /// Creates options. Each is `nil` by default.
+    /// Creates options; each is `nil` by default.
     public init(
         body: HTTPBody? = nil,
         redirects: RedirectPolicy? = nil,

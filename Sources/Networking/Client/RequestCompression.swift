@@ -41,8 +41,8 @@ public struct RequestCompression: Hashable, Sendable {
     public static func gzip(minimumSize: Int = 1024) -> Self { Self(minimumSize: max(0, minimumSize)) }
 }
 
-/// Compresses bodies before all other interceptors.
-/// It sends a request again without compression if the server refuses it.
+/// Compresses bodies before all other interceptors; it sends a request again without compression if
+/// the server refuses it.
 struct BodyCompression: RequestInterceptor {
     let minimumSize: Int
     let refusals: CompressionRefusals

@@ -180,7 +180,7 @@ struct ContentVerification: Sendable {
         return response
     }
 
-    /// [RFC 9110 §6.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.2)
+    /// [RFC 9110 §6.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.2).
     private func announcesDigest(_ headers: HTTPHeaders) -> Bool {
         headers.values(for: "Trailer").contains { value in
             value.asciiOnly.split(separator: ",").contains { announced in

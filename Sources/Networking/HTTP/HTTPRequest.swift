@@ -159,7 +159,7 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
     /// content.
     public static let query = Self(unchecked: "QUERY")
 
-    /// [RFC 9110 §9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1)
+    /// [RFC 9110 §9.2.1](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1).
     var isSafe: Bool {
         switch self {
         case .get, .head, .options, .trace, .query: true

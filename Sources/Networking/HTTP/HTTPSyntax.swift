@@ -2,7 +2,7 @@
 ///
 /// Foundation and libcurl send a header field *name* with CR/LF unchanged, so they're checked here.
 package enum HTTPSyntax {
-    /// [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)
+    /// [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
     package static func isToken(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
     }
@@ -33,7 +33,7 @@ package enum HTTPSyntax {
         text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
     }
 
-    /// [RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2). Not generic, because
+    /// [RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2); not generic, because
     /// generics aren't specialized across modules, and every token is checked.
     package static func isToken68(_ text: Substring) -> Bool {
         var (isEmpty, isPadded) = (true, false)
@@ -75,7 +75,7 @@ package enum HTTPSyntax {
 }
 
 extension Substring {
-    /// [RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)
+    /// [RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5).
     package var trimmingHTTPWhitespace: Substring {
         let text = utf8
         if let first = text.first, let last = text.last, !first.isHTTPWhitespace, !last.isHTTPWhitespace { return self }

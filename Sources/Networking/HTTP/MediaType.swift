@@ -1,6 +1,6 @@
 import Foundation
 
-/// [RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)
+/// [RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1).
 package struct MediaType {
     /// The type and subtype in lower case, such as `application/problem+json`.
     package let essence: String

@@ -111,6 +111,7 @@ public struct MultipartFormData: Sendable {
 
     /// The two hyphens belong to the delimiter, not to the boundary
     /// ([RFC 2046 §5.1.1](https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1)).
+    ///
     /// [RFC 7578 §4.2](https://www.rfc-editor.org/rfc/rfc7578#section-4.2) forbids `filename*`.
     private mutating func appendPart(_ content: HTTPBody, name: String, fileName: String?, contentType: String?) {
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""

@@ -62,7 +62,7 @@ package enum PercentEncoding {
         decode(text) != nil && text.utf8.allSatisfy { $0 == UInt8(ascii: "%") || isAllowed($0) }
     }
 
-    /// [RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)
+    /// [RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3).
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -78,7 +78,7 @@ package enum PercentEncoding {
         isUnreserved(byte) || isSubDelimiter(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "@")
     }
 
-    /// [RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)
+    /// [RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4).
     package static func isQueryCharacter(_ byte: UInt8) -> Bool {
         isPathCharacter(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?")
     }

@@ -1,5 +1,5 @@
 package struct RequestHead: Equatable, Sendable {
-    /// [RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6)
+    /// [RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6).
     package enum Framing: Equatable, Sendable {
         case length(Int)
         case chunked
@@ -20,14 +20,14 @@ package struct RequestHead: Equatable, Sendable {
         minorVersion >= 1 && headers.values(for: "Expect").contains { $0.equalsIgnoringASCIICase("100-continue") }
     }
 
-    /// [RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)
+    /// [RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3).
     package var keepsAlive: Bool {
         let options = headers.values(for: "Connection").flatMap { $0.asciiOnly.split { ", \t".contains($0) } }
         if options.contains(where: { $0.equalsIgnoringASCIICase("close") }) { return false }
         return minorVersion >= 1 || options.contains { $0.equalsIgnoringASCIICase("keep-alive") }
     }
 
-    /// [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2)
+    /// [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
     static func isTarget(_ text: String, for method: HTTPMethod) -> Bool {
         switch method {
         case .connect: text.contains(":") && !text.contains("/")

@@ -190,7 +190,7 @@ public struct InterceptorContext: Sendable {
     /// interceptors.
     public let isStreamed: Bool
 
-    /// Creates a context, for testing interceptors. The attempt is one more than the failures by
+    /// Creates a context, for testing interceptors; the attempt is one more than the failures by
     /// default.
     public init(
         retryState: Retry.State = .empty,

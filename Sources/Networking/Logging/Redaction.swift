@@ -242,7 +242,7 @@ public struct Redaction: Sendable {
         return result
     }
 
-        static func decoded(_ name: some StringProtocol) -> String {
+    static func decoded(_ name: some StringProtocol) -> String {
         PercentEncoding.decode(name).map { String(decoding: $0, as: UTF8.self) } ?? String(name)
     }
 

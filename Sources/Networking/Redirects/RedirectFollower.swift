@@ -235,7 +235,7 @@ struct RedirectRules {
     private static let resourceFields = ["Host", "Content-Length"]
     private static let credentialFields = ["Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "DPoP"]
 
-    /// [RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5
+    /// [RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5.
     private static func isContentField(_ name: String) -> Bool {
         name.prefix(8).equalsIgnoringASCIICase("Content-")
             || ["Digest", "Repr-Digest", "Last-Modified", "Expect", "Trailer"].contains {

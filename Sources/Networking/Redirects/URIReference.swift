@@ -38,7 +38,7 @@ package struct URIReference {
         return String(Substring(text.utf8[start..<text.utf8.index(start, offsetBy: range.count)]))
     }
 
-    /// [RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)
+    /// [RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3).
     package var text: String {
         var text = ""
         if let scheme { text += scheme + ":" }
@@ -49,7 +49,7 @@ package struct URIReference {
         return text
     }
 
-    /// [RFC 3986 §5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2)
+    /// [RFC 3986 §5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2).
     func resolved(against base: Self) -> Self {
         var target = self
         if scheme == nil {
@@ -74,7 +74,7 @@ package struct URIReference {
         return String(path.unicodeScalars[...slash]) + relative
     }
 
-    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)
+    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4).
     private static func removingDotSegments(_ path: String) -> String {
         let isAbsolute = path.utf8.first == UInt8(ascii: "/")
         var segments: [Substring.UTF8View] = []

@@ -64,7 +64,7 @@ public enum Retry {
         /// The number of retries so far, without those for an authenticator.
         public var retryCount: Int { errors.count }
 
-        /// Creates a state, for testing policies and authenticators. The total delay is the sum of
+        /// Creates a state, for testing policies and authenticators; the total delay is the sum of
         /// the delays by default.
         public init(
             errors: [any Swift.Error] = [],

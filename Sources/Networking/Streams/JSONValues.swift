@@ -204,7 +204,7 @@ struct JSONSplitter: Sendable {
         expectation = framing == .concatenated ? .valueOrEnd : .opening
     }
 
-    /// Returns `nil` at the end of the part. After a recoverable failure, the splitter can be used.
+    /// Returns `nil` at the end of the part; after a recoverable failure, the splitter can be used.
     mutating func next(in bytes: [UInt8], from index: inout Int) throws(Failure) -> [UInt8]? {
         if framing == .lines { return try nextLine(in: bytes, from: &index) }
         while index < bytes.count {
@@ -344,7 +344,7 @@ struct JSONSplitter: Sendable {
 }
 
 extension UInt8 {
-    /// [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464)
+    /// [RFC 7464](https://www.rfc-editor.org/rfc/rfc7464).
     fileprivate static var recordSeparator: UInt8 { 0x1E }
 
     fileprivate var isJSONWhitespace: Bool {

@@ -128,7 +128,7 @@ struct ServerSentEventParser {
         self = parser
     }
 
-    /// Returns `nil` at the end of the part. After an error, the parser can't be used.
+    /// Returns `nil` at the end of the part; after an error, the parser can't be used.
     mutating func next(in bytes: [UInt8], from index: inout Int) throws(NetworkError) -> ServerSentEvent? {
         while index < bytes.count {
             if followsCarriageReturn {

@@ -273,7 +273,7 @@ struct StructuredFieldParser {
         }
     }
 
-    /// The padding may be missing and the pad bits needn't be zero, as §4.2.7 recommends. Any other
+    /// The padding may be missing and the pad bits needn't be zero, as §4.2.7 recommends; any other
     /// padding than the right one is malformed.
     private mutating func byteSequence() throws(NetworkError) -> Data {
         position += 1
@@ -324,7 +324,7 @@ package enum StructuredFieldSyntax {
     /// A string can contain the byte, if necessary escaped.
     static func isPrintable(_ byte: UInt8) -> Bool { (0x20...0x7E).contains(byte) }
 
-    /// [RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4)
+    /// [RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4).
     static func isBase64Digit(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -10,7 +10,7 @@ struct StructuredFieldSerializer {
         var serializer = Self()
         try append(&serializer)
         return String(decoding: serializer.octets, as: UTF8.self)
-        }
+    }
 
     mutating func append(_ list: StructuredField.List) throws(NetworkError) {
         for (index, member) in list.members.enumerated() {

@@ -204,9 +204,9 @@ struct ResumeValidator: Codable, Hashable, Sendable {
     let value: String
 
     /// A `Last-Modified` is strong if the response's date is so much later that a second change in
-    /// the same second is impossible, even with clock differences
-    /// ([RFC 9110 §8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2)). It only
-    /// counts without an entity tag.
+    /// the same second is impossible, even with clock differences ([RFC 9110
+    /// §8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2)); it only counts without
+    /// an entity tag.
     init?(_ headers: HTTPHeaders) {
         if let tag = headers["ETag"] {
             guard Self.isStrongTag(tag) else { return nil }
@@ -233,7 +233,7 @@ struct ResumeValidator: Codable, Hashable, Sendable {
     }
 }
 
-/// [RFC 9110 §14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4)
+/// [RFC 9110 §14.4](https://www.rfc-editor.org/rfc/rfc9110#section-14.4).
 struct ContentRange: Equatable {
     let range: ClosedRange<Int>
     /// `nil` if the server doesn't know the length of the whole representation.

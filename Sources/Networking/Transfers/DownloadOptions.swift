@@ -244,7 +244,7 @@ public enum DownloadDigest: Sendable, Hashable {
 }
 
 extension HTTPResponse {
-    /// The first digest is that of the representation. Digests in the header precede those in the
+    /// The first digest is that of the representation; digests in the header precede those in the
     /// trailer.
     ///
     /// The content of a 200 is the whole file, so its `Content-Digest` counts, too. If the content

@@ -56,7 +56,7 @@ enum FileName {
     }
 }
 
-/// [RFC 6266](https://www.rfc-editor.org/rfc/rfc6266)
+/// [RFC 6266](https://www.rfc-editor.org/rfc/rfc6266).
 enum ContentDisposition {
     /// Returns the name as the server wrote it, which must not be trusted.
     ///

@@ -21,8 +21,9 @@ final class PartFile: Sendable {
         /// The digest of the whole file that the first response offered, as a field value.
         var digest: String?
 
-        /// Only bytes that were flushed to the disk are certainly correct after a crash of the machine.
-        /// Without the identifier of the current boot, it isn't known whether the machine crashed.
+        /// Only bytes that were flushed to the disk are certainly correct after a crash of the
+        /// machine; without the identifier of the current boot, it isn't known whether the machine
+        /// crashed.
         func usableCount(of count: Int, boot current: String) -> Int {
             boot == current && !current.isEmpty ? count : min(count, synchronized)
         }
@@ -125,7 +126,7 @@ final class PartFile: Sendable {
         _ = unsafe unlink(path)
     }
 
-    /// Must be the last use of the file. The last reference may live longer, because a queue that
+    /// Must be the last use of the file; the last reference may live longer, because a queue that
     /// ran work on the file releases it at any time.
     func unlock() {
         file.unlock()

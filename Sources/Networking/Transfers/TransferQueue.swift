@@ -51,8 +51,8 @@ final class TransferQueue: Sendable {
         _ = state.withLock { $0.entries.removeValue(forKey: id) }
     }
 
-    /// The end of the closure ends the turn. Throws `CancellationError` if the task is canceled before
-    /// its turn.
+    /// The end of the closure ends the turn; throws `CancellationError` if the task is canceled
+    /// before its turn.
     func withTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
         let id = makeID()
         let hasTurn = await withTaskCancellationHandler {

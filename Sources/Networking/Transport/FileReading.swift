@@ -88,7 +88,7 @@ final class BlockPool: Sendable {
         for block in unused.withLock(\.self) { unsafe block.memory.deallocate() }
     }
 
-    /// The contents are arbitrary. The block is larger than ``blockSize`` if necessary.
+    /// The contents are arbitrary; the block is larger than ``blockSize`` if necessary.
     func block(capacity: Int = 0) -> OctetBlock {
         let size = max(blockSize, capacity)
         let block = size == blockSize ? unused.withLock { $0.popLast() } : nil
@@ -126,7 +126,7 @@ final class BlockPool: Sendable {
     }
 
     /// If the bytes fill at least half of the block, the data takes over the block without copying,
-    /// and the caller must release it. Otherwise they're copied, so that a few don't retain it.
+    /// and the caller must release it; otherwise they're copied, so that a few don't retain it.
     func data(count: Int) -> Data {
         guard count >= capacity / 2 else { return unsafe Data(bytes: memory, count: count) }
         return unsafe Data(

@@ -273,7 +273,7 @@ final class ReloadedIdentity: Sendable {
         state = Mutex(State(stamps: stamps, identity: try source.load()))
     }
 
-    /// While certificate and key are being replaced, they don't match. The previous identity is
+    /// While certificate and key are being replaced, they don't match; the previous identity is
     /// returned then, and the next call tries again.
     func current() -> TLSIdentity {
         let (identity, failure) = state.withLock { state -> (TLSIdentity, (any Error)?) in

@@ -44,11 +44,11 @@ public struct ServerTrustEvaluator: Sendable {
         self.configuration = configuration
     }
 
-    /// The pins of the chain start with the server's own. ``Configuration/enforcement`` and
+    /// The pins of the chain start with the server's own; ``Configuration/enforcement`` and
     /// ``Configuration/report`` apply to connections only.
     ///
     /// - Throws: ``TLSFailure/hostNotPinned``, ``TLSFailure/pinningPolicyExpired``,
-    ///   ``TLSFailure/pinMismatch(seen:)``.
+    /// ``TLSFailure/pinMismatch(seen:)``.
     @discardableResult
     package func evaluate(
         host: String,

@@ -118,9 +118,11 @@ final class ContentDecoder {
     /// The body is complete or empty.
     var isWhole: Bool { !stages[0].hasBegun || stages.allSatisfy(\.isWhole) && readyCount == 0 }
 
-    /// Returns whether all of the output was taken. If it wasn't, because `take` had no capacity or
-    /// `goesOn` returned `false`, the same bytes are offered again, perhaps followed by more. `goesOn`
-    /// gets the size of each part that one stage passes to another.
+    /// Returns whether all of the output was taken.
+    ///
+    /// If it wasn't, because `take` had no capacity or `goesOn` returned `false`, the same bytes
+    /// are offered again, perhaps followed by more. `goesOn` gets the size of each part that one
+    /// stage passes to another.
     func decode(
         _ octets: UnsafeBufferPointer<UInt8>,
         goesOn: (Int) -> Bool = { _ in true },

@@ -210,7 +210,7 @@ struct CurlConnections {
         return nil
     }
 
-    /// Returns whether no connections are left. libcurl closes idle ones only while it works on
+    /// Returns whether no connections are left; libcurl closes idle ones only while it works on
     /// others, so this releases the whole multi handle.
     mutating func closeIdle(since limit: ContinuousClock.Instant) -> Bool {
         guard idleSince.map({ $0 <= limit }) ?? false else { return false }

@@ -85,8 +85,8 @@ final class CurlEngine: Sendable {
         return !run.mailbox.isClosed
     }
 
-    /// Starts the thread, unless it's running; returns `nil` if the engine was closed. The mailbox in
-    /// `ended` is that of a thread that has ended.
+    /// Starts the thread, unless it's running; returns `nil` if the engine was closed; the mailbox
+    /// in `ended` is that of a thread that has ended.
     ///
     /// It throws `transportUnavailable` in a process that was forked after the thread started, or
     /// if the process is out of descriptors or threads. Call it again to retry.

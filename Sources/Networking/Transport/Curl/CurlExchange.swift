@@ -255,7 +255,7 @@ struct CurlRequest: Sendable {
 }
 
 extension HTTPMethod {
-    /// [RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)
+    /// [RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
     var anticipatesContent: Bool { self == .post || self == .put || self == .patch || self == .query }
 }
 

@@ -15,8 +15,8 @@ struct CurlFailure {
         String((text.isEmpty ? unsafe String(cString: ccurl_easy_strerror(code)) : text).prefix(200))
     }
 
-    /// Returns `nil` if libcurl reported success. libcurl's messages name hosts and causes, but never
-    /// a header's value or a body.
+    /// Returns `nil` if libcurl reported success; libcurl's messages name hosts and causes, but
+    /// never a header's value or a body.
     func networkError(connectTimeout: Duration, phase: NetworkError.Timeout.Phase) -> NetworkError? {
         guard Int(code) != CCURL_OK else { return nil }
         if let failure = proxyFailure ?? connectionFailure(connectTimeout, phase) { return failure }

@@ -101,8 +101,8 @@ import SystemIO
         socketOwner = nil
     }
 
-    /// After an ordinary transfer, a similar one can reuse the settings. Connections and resolved names
-    /// stay with the multi handle.
+    /// After an ordinary transfer, a similar one can reuse the settings; connections and resolved
+    /// names stay with the multi handle.
     func release(isOrdinary: Bool) {
         // The next request sets its own message, and a copy of a large body isn't worth keeping.
         if !isOrdinary || transfer?.request.body.isLarge ?? true { reset() }
@@ -160,7 +160,7 @@ extension CurlHandle {
         }
     }
 
-    /// The owner must outlive the connections. Returns `false` if libcurl rejects it.
+    /// The owner must outlive the connections; returns `false` if libcurl rejects it.
     func setSocketOwner(_ owner: CurlSockets) -> Bool {
         guard socketOwner !== owner else { return true }
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
@@ -188,7 +188,7 @@ extension CurlHandle {
     }
 
     /// Pauses the given directions and resumes the others; unless the result is 0, the transfer
-    /// must be ended. libcurl may immediately offer data that it kept.
+    /// must be ended; libcurl may immediately offer data that it kept.
     func hold(_ directions: Directions) -> Int32 {
         unsafe ccurl_easy_pause(easy, Int32(directions.rawValue))
     }

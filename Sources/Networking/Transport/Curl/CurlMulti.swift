@@ -313,8 +313,10 @@ final class CurlSockets {
         if connections[index] === connection { connections[index] = nil }
     }
 
-    /// Returns `false` if libcurl is waiting for the event. libcurl itself detects the end of a
-    /// connection. `isTaken` returns whether a transfer uses a socket that libcurl isn't waiting for.
+    /// Returns `false` if libcurl is waiting for the event.
+    ///
+    /// libcurl itself detects the end of a connection. `isTaken` returns whether a transfer uses a
+    /// socket that libcurl isn't waiting for.
     func wake(by event: EventPoller.Event, isTaken: (Int32) -> Bool) -> Bool {
         let socket = event.socket
         let state = self[socket]

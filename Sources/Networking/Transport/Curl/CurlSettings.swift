@@ -167,8 +167,8 @@ extension CurlSettings {
         }
     }
 
-    /// libcurl can fill its buffer a hundred times before anything else is served, also with bytes that
-    /// belong to no body. Larger buffers hardly make downloads faster.
+    /// libcurl can fill its buffer a hundred times before anything else is served, also with bytes
+    /// that belong to no body; larger buffers hardly make downloads faster.
     private static let receivingSize = 10 << 10
 
     /// A larger buffer makes uploads faster.
@@ -179,8 +179,8 @@ extension CurlSettings {
         }
     }
 
-    /// Sets the options that differ from the last message. If `isForwarded`, a proxy may get the message
-    /// instead of a tunnel to the server.
+    /// Sets the options that differ from the last message; if `isForwarded`, a proxy may get the
+    /// message instead of a tunnel to the server.
     mutating func setMessage(_ request: CurlRequest, isForwarded: Bool, after last: Message?) {
         if last?.url != request.url {
             set(CCURL_STRING_URL, request.url)

@@ -12,8 +12,8 @@ extension CurlTransfer {
         case heldBack
     }
 
-    /// Returns `false` to abort the transfer. libcurl delivers the lines of the header or the trailers one
-    /// by one, but all at once if it had to keep them.
+    /// Returns `false` to abort the transfer; libcurl delivers the lines of the header or the
+    /// trailers one by one, but all at once if it had to keep them.
     func receive(headerLines: Span<UInt8>) -> Bool {
         timing.receive(at: loopState.now)
         exchange.note(.receiving)

@@ -76,7 +76,8 @@ extension CurlTransfer {
     }
 
     /// libcurl may have reported success for an HTTP/2 body that isn't complete: it closed the
-    /// connection, and neither a length nor a coding tells. Without kept connections, it closes each.
+    /// connection, and neither a length nor a coding tells; without kept connections, it closes
+    /// each.
     var mayBeCut: Bool {
         guard CurlLibrary.losesEarlyAnswers, stream != nil, head.isComplete, mayHaveBody, declaredSize == nil,
             configuration.idleTimeout > .zero, let connection

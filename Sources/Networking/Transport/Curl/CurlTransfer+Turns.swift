@@ -5,7 +5,7 @@ import Glibc
 /// libcurl reads from a connection up to a hundred times while data arrives. A server that sends
 /// fast, or sends data that's expensive to parse, would otherwise monopolize the engine's thread.
 struct CurlTurn {
-    /// A part has at most 10 KiB before decoding and 32 KiB after. Both kinds count.
+    /// A part has at most 10 KiB before decoding and 32 KiB after; both kinds count.
     static let maximumPartCount = 256
     /// In bytes, after decoding.
     static let maximumSize = 512 << 10
@@ -17,8 +17,8 @@ struct CurlTurn {
     private var partCount = 0
     private var size = 0
 
-    /// Returns `false` if a part exceeds the turn with this number. A turn of `length` is that many times
-    /// as long as others.
+    /// Returns `false` if a part exceeds the turn with this number; a turn of `length` is that many
+    /// times as long as others.
     mutating func takes(_ count: Int, in number: UInt64, length: Int = 1) -> Bool {
         if number != self.number {
             self = Self()
@@ -97,7 +97,7 @@ extension CurlTransfer {
     }
 
     /// With HTTP/2, libcurl receives as long as data arrives that isn't part of a response, so this
-    /// callback is the only opportunity to end such a connection. A connection without TLS can't be
+    /// callback is the only opportunity to end such a connection; a connection without TLS can't be
     /// ended.
     func receiveRecord() {
         guard loopState.countRecord(), let socket = handle?.socket else { return }

@@ -129,8 +129,8 @@ final class CurlTransfer {
         return hold()
     }
 
-    /// Reports the outcome, once, and returns the delivery for a caller of the whole response. Without a
-    /// failure, libcurl reported success.
+    /// Reports the outcome, once, and returns the delivery for a caller of the whole response;
+    /// without a failure, libcurl reported success.
     func end(_ failure: (any Error)?) -> CurlDelivery? {
         hasEnded = true
         if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }
@@ -275,7 +275,7 @@ extension CurlTransfer {
         }
     }
 
-    /// [RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)
+    /// [RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1).
     var mayHaveBody: Bool {
         request.method != .head && head.status != 204 && head.status != 304 && declaredSize != 0
     }

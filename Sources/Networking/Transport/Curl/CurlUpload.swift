@@ -49,8 +49,8 @@ final class CurlUpload: Sendable {
     private let onReady: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// The last part isn't counted in `capacity`. `onReady` is called when data is available that libcurl
-    /// was waiting for.
+    /// The last part isn't counted in `capacity`; `onReady` is called when data is available that
+    /// libcurl was waiting for.
     init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
         length = body.length
         isReplayable = body.isReplayable

@@ -149,7 +149,7 @@ final class CurlCloser: Sendable {
         self.continuation = continuation
     }
 
-    /// Has no effect after the first call. `hasEnded` is about the engine's loop.
+    /// Has no effect after the first call; `hasEnded` is about the engine's loop.
     func resume(hasEnded: Bool) {
         guard !isResumed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         continuation.resume(returning: hasEnded)

@@ -50,8 +50,8 @@ struct NameLookup {
         return name
     }
 
-    /// libcurl caches the answer as long as its own results. It also stores a name that ends in a period
-    /// under the name without the period.
+    /// libcurl caches the answer as long as its own results; it also stores a name that ends in a
+    /// period under the name without the period.
     mutating func note(_ addresses: [String], of name: Name, at now: ContinuousClock.Instant) {
         lastAnswer = (name, now)
         let hosts = name.host.hasSuffix(".") ? [name.host, String(name.host.dropLast())] : [name.host]

@@ -68,8 +68,8 @@ final class NameResolver: Sendable {
 
     var callerCount: Int { state.withLock { $0.lookups.values.reduce(0) { $0 + $1.callers.count } } }
 
-    /// Looks up a name, or joins a lookup that has already started. `deliver` receives the answer on
-    /// another thread or, if no thread can be started, before this method returns.
+    /// Looks up a name, or joins a lookup that has already started; `deliver` receives the answer
+    /// on another thread or, if no thread can be started, before this method returns.
     func resolve(_ query: Query, _ deliver: @escaping @Sendable (Answer) -> Void) -> Ticket {
         let (number, mustStart) = state.withLock { state in
             // `fork()` copies the counts but not the threads.

@@ -108,7 +108,7 @@ struct ResponseHeadReader {
 
     private static let framing = ["Transfer-Encoding", "Content-Length", "Content-Encoding", "Host", "Trailer"]
 
-    /// [RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)
+    /// [RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2).
     private mutating func unfold(_ line: Span<UInt8>) throws(NetworkError) {
         guard !headers.isEmpty else {
             throw NetworkError(.invalidResponse, "the response's header begins with a continuation line")
@@ -152,9 +152,9 @@ enum ResponseFraming {
         }
     }
 
-    /// Control characters other than the tab are invalid, and a CR or NUL is dangerous
-    /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)). The value may be a part;
-    /// the count includes its field.
+    /// Control characters other than the tab are invalid, and a CR or NUL is dangerous ([RFC 9110
+    /// §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)); the value may be a part; the
+    /// count includes its field.
     static func check(value: Span<UInt8>, count: Int) throws(NetworkError) {
         for index in value.indices where value[index] < 0x20 && value[index] != 0x09 || value[index] == 0x7F {
             throw NetworkError(.invalidResponse, "the response has a header field that contains a control character")
