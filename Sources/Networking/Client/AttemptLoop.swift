@@ -40,8 +40,8 @@ final class AttemptLoop: Sendable {
     var chain: InterceptorChain { settings.chain }
     var traits: RequestTraits { resource.traits }
 
-    /// Without a chain, the client's interceptors come first, without authenticators if the resource
-    /// doesn't require authentication.
+    /// Without a chain, the client's interceptors come first, without authenticators if the
+    /// resource doesn't require authentication.
     init(
         client: NetworkClient,
         resource: Resource,

@@ -257,7 +257,7 @@ public struct EndpointBody: Sendable {
 /// var acceptedStatuses: AcceptedStatuses { 200..<400 }
 /// var acceptedStatuses: AcceptedStatuses { [200, 404] }
 /// ```
-public struct AcceptedStatuses: Sendable, Hashable {
+public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
     fileprivate let ranges: [ClosedRange<Int>]
 
     /// The statuses 200…299, which are the default.
@@ -280,6 +280,15 @@ public struct AcceptedStatuses: Sendable, Hashable {
     public func contains(_ status: Int) -> Bool {
         ranges.contains { $0.contains(status) }
     }
+
+    /// The ranges in readable form, such as `200…299, 404`.
+    public var description: String {
+        if ranges.isEmpty { return "none" }
+        return ranges.map { range in
+            if range == Int.min...Int.max { return "all" }
+            return range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)…\(range.upperBound)"
+        }.joined(separator: ", ")
+    }
 }
 
 extension AcceptedStatuses: ExpressibleByArrayLiteral {
@@ -288,17 +297,6 @@ extension AcceptedStatuses: ExpressibleByArrayLiteral {
     /// - Parameter elements: The statuses.
     public init(arrayLiteral elements: Int...) {
         ranges = elements.map { $0...$0 }
-    }
-}
-
-extension AcceptedStatuses: CustomStringConvertible {
-    /// The ranges in readable form, such as `200…299, 404`.
-    public var description: String {
-        if ranges.isEmpty { return "none" }
-        return ranges.map { range in
-            if range == Int.min...Int.max { return "all" }
-            return range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)…\(range.upperBound)"
-        }.joined(separator: ", ")
     }
 }
 

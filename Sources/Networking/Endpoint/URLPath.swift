@@ -18,7 +18,7 @@ public import Foundation
 ///   ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4));
 /// - all values of a segment are empty: `/users/` is a different resource than `/users/42`;
 /// - a raw path is not percent-encoded properly.
-public struct URLPath: Sendable, Hashable {
+public struct URLPath: Sendable, Hashable, ExpressibleByStringInterpolation {
     /// With a leading slash if the text has one; empty for no path.
     private(set) var encoded: String
     private(set) var defect: String?
@@ -52,9 +52,7 @@ public struct URLPath: Sendable, Hashable {
         let rest = encoded.utf8.first == UInt8(ascii: "/") ? encoded.dropFirst() : encoded[...]
         return "\(start)/\(rest)"
     }
-}
 
-extension URLPath: ExpressibleByStringInterpolation {
     /// Creates a path from a literal.
     ///
     /// - Parameter value: The literal.

@@ -9,7 +9,7 @@ public import Foundation
 /// A `nil` value is omitted, and an array repeats the name. Names and values are never treated as
 /// percent-encoded. Everything except letters, digits and `-._~` is escaped, so no value can add a
 /// parameter, and a `+` stays a `+`.
-public struct URLQuery: Sendable, Hashable {
+public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     private enum Content: Hashable {
         case text(String)
         /// Elements separated by unescaped commas.
@@ -109,9 +109,7 @@ public struct URLQuery: Sendable, Hashable {
         }
         return pairs.joined(separator: "&")
     }
-}
 
-extension URLQuery: ExpressibleByDictionaryLiteral {
     /// Creates a query from a literal; the order is kept, and a name may be repeated.
     ///
     /// - Parameter elements: Names and values.

@@ -8,7 +8,7 @@ internal import OpenSSLCrypto
 ///
 /// The message says what failed and what to do. It never contains a header field's value, a token
 /// or a body. Two errors are equal if their codes are.
-public struct NetworkError: ErrorWithCode, Sendable {
+public struct NetworkError: ErrorWithCode, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of failure.
     public let code: Code
     /// A description of the failure and its remedy.
@@ -166,14 +166,10 @@ public struct NetworkError: ErrorWithCode, Sendable {
 
     /// The code as a number: Foundation's for the same failure, such as -1001 for a timeout.
     public var errorCode: Int { code.number }
-}
 
-extension NetworkError: Equatable {
     /// Returns whether two errors have the same code, ignoring messages and causes.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension NetworkError: CustomStringConvertible, LocalizedError {
     /// The code, the message and the cause in readable form.
     public var description: String {
         var text = "\(code): \(message)"

@@ -3,7 +3,7 @@ public import Foundation
 /// A response with a status that the client doesn't accept.
 ///
 /// The error's texts never contain the response's body; see ``response`` for it.
-public struct ServerError: ErrorWithCode, Sendable {
+public struct ServerError: ErrorWithCode, Sendable, CustomNSError, LocalizedError, CustomStringConvertible {
     /// The origin of the error, for analytics; `server` by default.
     public let reason: String
     /// The last component of the request's path; `nil` if the path is empty.
@@ -60,9 +60,7 @@ public struct ServerError: ErrorWithCode, Sendable {
             "reason": reason,
         ]
     }
-}
 
-extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
     /// The domain of the error as an `NSError`; the code is the status code.
     public static var errorDomain: String { "Networking.ServerError" }
 

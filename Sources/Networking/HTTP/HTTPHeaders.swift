@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 /// Names are case-insensitive ([RFC 9110 §5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1))
 /// but keep their spelling. Fields aren't validated here: a transport rejects a request with a
 /// malformed field before sending a byte.
-public struct HTTPHeaders: Sendable, Hashable {
+public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     /// A header field.
     public struct Field: Sendable, Hashable {
         /// The name with its original spelling.
@@ -83,9 +83,7 @@ public struct HTTPHeaders: Sendable, Hashable {
     public mutating func append(name: String, value: String) {
         fields.append(Field(name: name, value: value))
     }
-}
 
-extension HTTPHeaders: RandomAccessCollection {
     /// The position of the first field.
     public var startIndex: Int { fields.startIndex }
     /// The position after the last field.
@@ -95,9 +93,7 @@ extension HTTPHeaders: RandomAccessCollection {
     /// - Parameter position: A valid position.
     /// - Returns: The field's name and value.
     public subscript(position: Int) -> Field { fields[position] }
-}
 
-extension HTTPHeaders: ExpressibleByDictionaryLiteral {
     /// Creates header fields from a literal, in order.
     ///
     /// - Parameter elements: Names and values.

@@ -64,8 +64,8 @@ package struct MediaType {
 }
 
 enum FileExtension {
-    /// Returns the media type that [IANA](https://www.iana.org/assignments/media-types/) registered,
-    /// or, for a few archive formats without a registration, the customary one.
+    /// Returns the media type that [IANA](https://www.iana.org/assignments/media-types/)
+    /// registered, or, for a few archive formats without a registration, the customary one.
     ///
     /// For an unknown extension it's `application/octet-stream`: a wrong guess would mislead the
     /// server.

@@ -73,7 +73,8 @@ package enum PercentEncoding {
         }
     }
 
-    /// A character of a segment ([RFC 3986 §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
+    /// A character of a segment ([RFC 3986
+    /// §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static func isPathCharacter(_ byte: UInt8) -> Bool {
         isUnreserved(byte) || isSubDelimiter(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "@")
     }

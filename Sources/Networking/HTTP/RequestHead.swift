@@ -150,8 +150,8 @@ package struct RequestHeadReader: Sendable {
         }
     }
 
-    /// Consumes input until a line is complete or the input is empty, and returns a line without its
-    /// CRLF.
+    /// Consumes input until a line is complete or the input is empty, and returns a line without
+    /// its CRLF.
     package mutating func readLine(
         from input: inout ArraySlice<UInt8>,
         limit: Int,
@@ -210,8 +210,8 @@ package struct RequestHeadReader: Sendable {
     }
 }
 
-/// A parser for content with the chunked transfer coding, in bytes that arrive in pieces of any size
-/// ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
+/// A parser for content with the chunked transfer coding, in bytes that arrive in pieces of any
+/// size ([RFC 9112 §7.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1)).
 package struct ChunkedBodyReader: Sendable {
     private enum State {
         case size
@@ -231,8 +231,8 @@ package struct ChunkedBodyReader: Sendable {
         self.lineLimit = lineLimit
     }
 
-    /// Consumes input until the content is complete or the input is empty; returns the trailer fields of
-    /// complete content.
+    /// Consumes input until the content is complete or the input is empty; returns the trailer
+    /// fields of complete content.
     package mutating func consume(
         _ input: inout ArraySlice<UInt8>,
         _ reader: inout RequestHeadReader

@@ -18,8 +18,8 @@ package struct HARLog: Decodable {
         let log: HARLog
     }
 
-    /// Decodes a recording, up to an entry that is cut off, for example by a system crash, if each entry
-    /// is on its own line, as in this library's recordings.
+    /// Decodes a recording, up to an entry that is cut off, for example by a system crash, if each
+    /// entry is on its own line, as in this library's recordings.
     ///
     /// - Throws: ``NetworkError`` with the code `decoding`.
     package init(_ data: Data) throws(NetworkError) {

@@ -45,8 +45,8 @@ struct RedirectFollower {
         return HTTPResponse(response, from: steps.request.url, redirects: steps.hops)
     }
 
-    /// The redirects keep the request without what the interceptors add, so that the next one doesn't
-    /// have it.
+    /// The redirects keep the request without what the interceptors add, so that the next one
+    /// doesn't have it.
     private func exchange(
         _ request: HTTPRequest,
         after redirects: [RedirectHop] = []

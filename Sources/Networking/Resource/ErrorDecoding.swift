@@ -68,7 +68,7 @@ public struct ErrorDecoding: Sendable {
 ///
 /// Members whose type differs from the RFC's are ignored, as §3.1 requires. The strings are the
 /// server's; ``description`` contains none of them.
-public struct ProblemDetails: Error, Sendable {
+public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomReflectable, LocalizedError {
     /// The kind of problem, as a URI reference; `about:blank` refers to the status code.
     public let type: String
     /// A short, human-readable summary of the kind of problem.
@@ -138,9 +138,7 @@ public struct ProblemDetails: Error, Sendable {
         let type, title, detail, instance: Lenient<String>?
         let status: Lenient<Int>?
     }
-}
 
-extension ProblemDetails: CustomStringConvertible, CustomReflectable, LocalizedError {
     /// A text with the status code only; the server's texts are in ``title`` and ``detail``.
     public var description: String {
         status.map { "the server described a problem (status \($0))" } ?? "the server described a problem"

@@ -131,7 +131,7 @@ extension HTTPResponse {
 ///
 /// The description contains the coding path but nothing from the response. Foundation's
 /// descriptions quote values.
-public struct DecodingFailure: Error {
+public struct DecodingFailure: Error, CustomStringConvertible, CustomReflectable {
     /// The kind of a decoding failure.
     @nonexhaustive
     public enum Kind: Sendable, Hashable {
@@ -187,9 +187,7 @@ public struct DecodingFailure: Error {
         }
         return text
     }
-}
 
-extension DecodingFailure: CustomStringConvertible, CustomReflectable {
     /// A description of the failure and its coding path.
     public var description: String {
         let place = codingPath.isEmpty ? "the top-level value" : "“\(codingPath)”"

@@ -184,8 +184,8 @@ extension Retry {
             }
         }
 
-        /// Gives the cost of a successful operation's last retry back, or adds one token if it wasn't
-        /// retried.
+        /// Gives the cost of a successful operation's last retry back, or adds one token if it
+        /// wasn't retried.
         func deposit(_ cost: Int?, _ url: @autoclosure () -> URL?) {
             let isFull = balances.withLock { $0.isEmpty }
             guard !isFull, let origin = url().flatMap({ HTTPOrigin($0) }) else { return }

@@ -27,8 +27,8 @@ final class DownloadExchange: RetryVoter {
 
     var trailers: HTTPHeaders { state.withLock(\.trailers) }
 
-    /// Accepts no content coding, because a range of a coded representation doesn't correspond to the
-    /// bytes in the file.
+    /// Accepts no content coding, because a range of a coded representation doesn't correspond to
+    /// the bytes in the file.
     func request() async throws -> HTTPRequest {
         try await restart()
         var request = try await run.resource.makeBase().withoutDefaultTimeout()

@@ -21,8 +21,8 @@ public enum DownloadTarget: Sendable, Hashable {
         }
     }
 
-    /// The path is the same in every process for the same target and URL, so each can resume another's
-    /// download.
+    /// The path is the same in every process for the same target and URL, so each can resume
+    /// another's download.
     func partPath(resource: String) -> String {
         let mark = resource.prefix(16)
         switch self {

@@ -6,7 +6,7 @@ internal import OpenSSLCrypto
 /// The client accepts a server if its verified chain contains a certificate with one of the pins,
 /// whatever the kind of key. Pinning adds to the ordinary verification and doesn't replace it
 /// ([RFC 7469](https://www.rfc-editor.org/rfc/rfc7469), whose header field isn't used here).
-public struct PinningPolicy: Sendable {
+public struct PinningPolicy: Sendable, Hashable {
     /// The host's name or address, as passed to the initializer.
     public let domainName: String
     /// A Boolean value that indicates whether the policy also applies to subdomains at any depth.
@@ -93,9 +93,7 @@ public struct PinningPolicy: Sendable {
     func covers(_ other: HostName) -> Bool {
         other == host || (includeSubdomains && other.isSubdomain(of: host))
     }
-}
 
-extension PinningPolicy: Hashable {
     /// Returns a Boolean value that indicates whether two policies are for the same domain,
     /// regardless of their pins.
     public static func == (left: Self, right: Self) -> Bool { left.host == right.host }
@@ -160,8 +158,9 @@ struct HostName: Hashable, Sendable {
 
     private let form: Form
 
-    /// Case, a trailing dot, the brackets of an IPv6 address, and the choice between an international
-    /// name ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) and its ASCII form don't matter.
+    /// Case, a trailing dot, the brackets of an IPv6 address, and the choice between an
+    /// international name ([RFC 5890](https://www.rfc-editor.org/rfc/rfc5890)) and its ASCII form
+    /// don't matter.
     init?(_ text: String) {
         let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
         if let address = IPAddress(isBracketed ? String(text.dropFirst().dropLast()) : text) {

@@ -6,7 +6,7 @@ internal import OpenSSLCrypto
 ///
 /// New cases may be added. A `switch` over them needs a `default`.
 @nonexhaustive
-public enum TLSFailure: Error, Hashable, Sendable {
+public enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The server's certificate doesn't chain to a trusted one, or a certificate in the chain
     /// doesn't allow its use.
     case untrustedChain
@@ -35,9 +35,7 @@ public enum TLSFailure: Error, Hashable, Sendable {
     case protocolVersion
     /// Any other failure, such as no common cipher.
     case handshake
-}
 
-extension TLSFailure: CustomStringConvertible {
     /// A description of the failure.
     public var description: String {
         switch self {
@@ -97,7 +95,7 @@ extension NetworkError {
 ///
 /// The message explains what to do and never contains a key or a password. Two errors are equal if
 /// their codes are.
-public struct TrustConfigurationError: Error, Sendable {
+public struct TrustConfigurationError: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The kind of error.
     public let code: Code
     /// The problem, and what to do about it.
@@ -151,15 +149,11 @@ public struct TrustConfigurationError: Error, Sendable {
         /// A name from a fixed set, suitable as a metric label.
         public var description: String { rawValue }
     }
-}
 
-extension TrustConfigurationError: Equatable {
     /// Returns a Boolean value that indicates whether two errors have the same code, regardless of
     /// messages, pins and causes.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
-}
 
-extension TrustConfigurationError: CustomStringConvertible, LocalizedError {
     /// The code and the message.
     public var description: String { "\(code): \(message)" }
 

@@ -28,7 +28,8 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         /// The name and the version, separated by a slash.
         public var description: String { "\(name)/\(version)" }
 
-        /// Replaces the characters that a token can't contain, so that no input can break the header.
+        /// Replaces the characters that a token can't contain, so that no input can break the
+        /// header.
         static func token(_ text: String, otherCharacters: String = "") -> String {
             let characters = text.map { character in
                 let isAllowed = character.utf8.count == 1 && character.utf8.allSatisfy(HTTPSyntax.isTokenByte)

@@ -1,5 +1,5 @@
 /// A version of three numbers.
-public struct Version: Hashable, Sendable {
+public struct Version: Hashable, Sendable, CustomStringConvertible, Comparable, Codable {
     /// The first number, for incompatible changes.
     public let major: Int
     /// The second number, for additions.
@@ -57,14 +57,10 @@ public struct Version: Hashable, Sendable {
         let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
         self.init(string: String(text[..<end]))
     }
-}
 
-extension Version: CustomStringConvertible {
     /// The numbers, separated by dots.
     public var description: String { "\(major).\(minor).\(increment)" }
-}
 
-extension Version: Comparable {
     /// Returns a Boolean value that indicates whether a version is older than another, comparing
     /// the first, then the second, then the third number.
     ///
@@ -75,9 +71,7 @@ extension Version: Comparable {
     public static func < (left: Self, right: Self) -> Bool {
         (left.major, left.minor, left.increment) < (right.major, right.minor, right.increment)
     }
-}
 
-extension Version: Codable {
     /// Decodes a version from a single string.
     ///
     /// - Throws: `DecodingError.dataCorrupted` if the string isn't a version.

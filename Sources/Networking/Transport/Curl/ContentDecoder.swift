@@ -96,8 +96,8 @@ final class ContentDecoder {
     /// More codings indicate an attack.
     private static let maximumStageCount = 2
 
-    /// The bytes that a stage before the last one may always produce, and how many more for each byte
-    /// received.
+    /// The bytes that a stage before the last one may always produce, and how many more for each
+    /// byte received.
     ///
     /// Coded data hardly shrinks when it's coded again. Without a limit, a few bytes could expand
     /// to gigabytes that the next stage reads without output.

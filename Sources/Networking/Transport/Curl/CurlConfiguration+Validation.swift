@@ -3,8 +3,8 @@ import Foundation
 import OpenSSLCrypto
 
 extension CurlTransport.Configuration {
-    /// Throws `invalidRequest` for a value that isn't valid, and `transportUnavailable` for one that
-    /// this version of libcurl doesn't support.
+    /// Throws `invalidRequest` for a value that isn't valid, and `transportUnavailable` for one
+    /// that this version of libcurl doesn't support.
     func validate() throws(NetworkError) {
         try NetworkError.require(connectTimeout > .zero, "connectTimeout must be greater than zero")
         try NetworkError.require(idleTimeout >= .zero, "idleTimeout can't be negative")
@@ -136,8 +136,8 @@ extension CurlTransport.ProxySelection.Server {
         if isSecure { try CurlLibrary.require(CCURL_FEATURE_HTTPS_PROXY, "use an HTTPS proxy") }
     }
 
-    /// libcurl ignores entries that it doesn't understand, so their hosts would be reached through the
-    /// proxy.
+    /// libcurl ignores entries that it doesn't understand, so their hosts would be reached through
+    /// the proxy.
     private func isException(_ text: String) -> Bool {
         let parts = Self.exception(text).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard text != "*" else { return true }

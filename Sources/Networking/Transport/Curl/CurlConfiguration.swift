@@ -116,8 +116,8 @@ extension CurlTransport {
         /// The default is 100. A larger body fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
-        /// The bytes of a streamed body that libcurl sends at once, if possible: each write has a high
-        /// fixed cost.
+        /// The bytes of a streamed body that libcurl sends at once, if possible: each write has a
+        /// high fixed cost.
         var sendingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
         /// The maximum silence in an HTTP/2 response that began before the request was sent, for
@@ -196,11 +196,11 @@ extension CurlTransport {
     /// application isn't involved: a server that's slow to respond isn't affected. libcurl responds
     /// to HTTP/2 `PING` frames, but it can't send them on shared connections.
     public struct KeepAlive: Hashable, Sendable {
-        /// The time without traffic between two probes, 1…32,767 seconds, rounded up to whole seconds; the
-        /// default is 15 seconds.
+        /// The time without traffic between two probes, 1…32,767 seconds, rounded up to whole
+        /// seconds; the default is 15 seconds.
         public var interval: Duration
-        /// The maximum time without a response to a probe or to sent data, longer than ``interval`` and
-        /// at most a day; the default is 45 seconds.
+        /// The maximum time without a response to a probe or to sent data, longer than ``interval``
+        /// and at most a day; the default is 45 seconds.
         ///
         /// This includes a server that doesn't receive the data that the client wants to send.
         public var patience: Duration

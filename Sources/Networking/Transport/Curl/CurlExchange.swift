@@ -179,8 +179,8 @@ struct CurlRequest: Sendable {
         return target.first == UInt8(ascii: "/") ? String(Substring(target)) : "/" + Substring(target)
     }
 
-    /// Above 1 MiB, including the fields that it adds and a short body, libcurl reports that it's out
-    /// of memory.
+    /// Above 1 MiB, including the fields that it adds and a short body, libcurl reports that it's
+    /// out of memory.
     private static let maximumHeaderSize = 900_000
     /// libcurl 8.14 silently omits a field of more than 300 KiB.
     private static let maximumFieldSize = 300_000

@@ -127,8 +127,8 @@ extension CurlHandle {
         return address.isEmpty ? nil : address
     }
 
-    /// libcurl doesn't wait for a kept connection whose response is there at once, so ``socket`` can be
-    /// `nil`.
+    /// libcurl doesn't wait for a kept connection whose response is there at once, so ``socket``
+    /// can be `nil`.
     var connection: CountedConnection? {
         let socket = unsafe socket ?? ccurl_easy_socket(easy)
         return socketOwner?.connection(at: socket)

@@ -48,8 +48,8 @@ enum CurlLibrary {
     /// libcurl 7.88 starts HTTP/2 again on a kept plain connection.
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
 
-    /// libcurl may lose an HTTP/2 response that arrives before the request is sent, and reports success
-    /// for a body that an error of the connection cuts.
+    /// libcurl may lose an HTTP/2 response that arrives before the request is sent, and reports
+    /// success for a body that an error of the connection cuts.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
     /// libcurl calls back before each request, and can limit the age of connections.

@@ -357,8 +357,8 @@ final class CurlSockets {
         if let connection = connection(at: socket) { noteEnd(of: connection) }
     }
 
-    /// Leaves a socket that's at its end in the connection's place: libcurl 7.88 would take a socket that
-    /// was reset, or that has received data, for an open connection.
+    /// Leaves a socket that's at its end in the connection's place: libcurl 7.88 would take a
+    /// socket that was reset, or that has received data, for an open connection.
     private func discard(_ socket: Int32) {
         var pair: [Int32] = [-1, -1]
         guard unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {

@@ -55,8 +55,8 @@ final class CurlResponseStream: Sendable {
         opener?.resume(returning: .success(head(HTTPResponseBody(source: self))))
     }
 
-    /// Doesn't wake the reader, which ``flush()`` does; returns `false` if the engine must offer the
-    /// bytes again once the buffer is taken.
+    /// Doesn't wake the reader, which ``flush()`` does; returns `false` if the engine must offer
+    /// the bytes again once the buffer is taken.
     func put(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         state.withLock { state in
             // A reader that cancelled the body needs no more data; its cancellation will arrive.

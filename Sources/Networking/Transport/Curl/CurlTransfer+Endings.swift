@@ -31,8 +31,8 @@ extension CurlTransfer {
         isWholeStream && (isUnsent || answerTime.map { $0 <= now } ?? false)
     }
 
-    /// The time to end a response whose end libcurl may never report; `nil` leaves it to libcurl or the
-    /// caller.
+    /// The time to end a response whose end libcurl may never report; `nil` leaves it to libcurl or
+    /// the caller.
     var answerTime: ContinuousClock.Instant? {
         guard mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, let activity = timing.activity else {
             return nil

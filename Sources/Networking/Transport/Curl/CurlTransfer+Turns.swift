@@ -104,7 +104,8 @@ extension CurlTransfer {
         receiveUseless(at: socket)
     }
 
-    /// Ends the connection, with a ``failure``, and returns `true` if there's too much useless data.
+    /// Ends the connection, with a ``failure``, and returns `true` if there's too much useless
+    /// data.
     @discardableResult
     func receiveUseless(at socket: Int32) -> Bool {
         guard !loopState.useless.accept(at: socket) else { return false }

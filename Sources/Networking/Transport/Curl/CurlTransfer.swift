@@ -181,8 +181,8 @@ final class CurlTransfer {
         }
     }
 
-    /// Lets libcurl handle a response that arrived before the request's body was sent: libcurl stops
-    /// sending if the response is an error, but not while it waits for a part to send.
+    /// Lets libcurl handle a response that arrived before the request's body was sent: libcurl
+    /// stops sending if the response is an error, but not while it waits for a part to send.
     func stopWaiting() -> Int32 {
         guard head.isComplete, head.status >= 300, heldBack.contains(.sending) else { return 0 }
         heldBack.remove(.sending)

@@ -138,8 +138,8 @@ extension NameResolver.Query {
     /// For each family; an answer may have thousands.
     private static let maximumCount = 16
 
-    /// In the order of [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724), without addresses that need a
-    /// zone, because a URL can't specify one.
+    /// In the order of [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724), without addresses that
+    /// need a zone, because a URL can't specify one.
     var systemAnswer: NameResolver.Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = systemFamily

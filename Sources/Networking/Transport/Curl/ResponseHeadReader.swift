@@ -91,9 +91,9 @@ struct ResponseHeadReader {
         headers.append(HTTPHeaders.Field(name: line.text(0..<colon), value: line.text(value)))
     }
 
-    /// Ignores an invalid field and one that would affect framing: the body is already complete, so such
-    /// a field isn't worth a failure but must not be trusted
-    /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    /// Ignores an invalid field and one that would affect framing: the body is already complete, so
+    /// such a field isn't worth a failure but must not be trusted ([RFC 9110
+    /// §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     private mutating func readTrailer(_ line: Span<UInt8>) {
         guard !line.isEmpty, !line[0].isHTTPWhitespace, !line.startsStatusLine else { return }
         let colon = line.firstIndex(of: UInt8(ascii: ":"))

@@ -10,7 +10,7 @@ import Synchronization
 /// session retains its delegate, this object, until ``close(_:)``.
 ///
 /// `@unchecked Sendable` is safe because only `queue` accesses variables after initialization.
-final class URLSessionEngine: NSObject, @unchecked Sendable {
+final class URLSessionEngine: NSObject, @unchecked Sendable, URLSessionDataDelegate {
     private let queue = DispatchQueue(label: "URLSessionTransport")
     private var session: URLSession?
     private var exchanges: [UInt64: URLSessionExchange] = [:]
@@ -105,9 +105,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
             if let exchange = identifiers[task].flatMap({ exchanges[$0] }) { body(exchange) }
         }
     }
-}
 
-extension URLSessionEngine: URLSessionDataDelegate {
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
