@@ -18,9 +18,10 @@ public final class NetworkClient: Sendable {
     public let transport: any HTTPTransport
     /// The defaults of the client.
     public let options: Options
-    /// The URL that the paths of ``get(_:query:headers:as:)`` and the other verbs are below.
+    /// The URL that the paths of ``get(_:query:headers:as:)`` and the other verbs are below; `nil`
+    /// by default.
     public let baseURL: URL?
-    /// The interceptors, the outermost first.
+    /// The interceptors, authenticators and retry policies, the outermost first; none by default.
     public let interceptors: [any Interceptor]
 
     let settings: AttemptLoop.Settings
@@ -29,13 +30,6 @@ public final class NetworkClient: Sendable {
     let renewals = Renewals()
 
     /// Creates a client with a transport.
-    ///
-    /// - Parameters:
-    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
-    ///   - transport: The transport that sends the requests.
-    ///   - interceptors: The interceptors, authenticators and retry policies, in the order they
-    ///     run.
-    ///   - options: The defaults of the client.
     public init(
         baseURL: URL? = nil,
         transport: any HTTPTransport,
@@ -56,11 +50,6 @@ public final class NetworkClient: Sendable {
     /// If libcurl can't be used, every request fails with
     /// ``NetworkError/Code/transportUnavailable``, and the message says what to install. The client
     /// never falls back to another engine.
-    ///
-    /// - Parameters:
-    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
-    ///   - interceptors: The interceptors, in the order they run.
-    ///   - options: The defaults of the client.
     public convenience init(
         baseURL: URL? = nil,
         interceptors: [any Interceptor] = [],
@@ -81,11 +70,6 @@ public final class NetworkClient: Sendable {
     ///
     /// The configuration is copied. Its additional headers are kept, and its `User-Agent` overrides
     /// the one in the options.
-    ///
-    /// - Parameters:
-    ///   - configuration: The session's configuration.
-    ///   - interceptors: The interceptors, in the order they run.
-    ///   - options: The defaults of the client.
     public convenience init(
         configuration: URLSessionConfiguration,
         interceptors: [any Interceptor] = [],
@@ -118,13 +102,9 @@ public final class NetworkClient: Sendable {
 
     /// Creates a libcurl client with a TLS configuration.
     ///
-    /// The client never falls back to `URLSession`, which can't enforce the configuration.
+    /// The configuration has the trusted servers and the client's own certificate. The client never
+    /// falls back to `URLSession`, which can't enforce it.
     ///
-    /// - Parameters:
-    ///   - baseURL: The URL that the verbs' paths are below. The default is `nil`.
-    ///   - tls: The trusted servers and the client's own certificate.
-    ///   - interceptors: The interceptors, in the order they run.
-    ///   - options: The defaults of the client.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if this process can't
     ///   enforce the configuration: libcurl is missing, too old, or doesn't use the same OpenSSL as
     ///   the process.

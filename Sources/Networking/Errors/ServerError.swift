@@ -96,18 +96,3 @@ extension ServerError {
         apiError = decoding.decode(response)
     }
 }
-
-extension Retry.Error: CustomStringConvertible {
-    /// The reason why the client didn't retry, in readable form.
-    public var description: String {
-        switch self {
-        case .retries(let limit): "gave up after \(limit) retries"
-        case .delay(let limit): "not retried again: the delays would exceed \(limit)"
-        case .bodyNotReplayable: "not retried: the request's body can be sent only once"
-        case .serverDelay(let delay): "not retried: the server asked for a delay of \(delay)"
-        case .budget: "not retried again: the retry budget for this server is exhausted"
-        case .storedResponse: "not retried: the response comes from the cache"
-        case .custom(let error): "not retried: \(error)"
-        }
-    }
-}

@@ -22,20 +22,17 @@ public struct Resource: Sendable {
     public var errorDecoding: ErrorDecoding?
     /// The traits of the resource's requests.
     public var traits: RequestTraits
-    /// A Boolean value that indicates whether the client's authenticators run.
+    /// A Boolean value that indicates whether the client's authenticators run; the default is
+    /// `true`.
     ///
     /// The resource's own interceptors always do.
     public var requiresAuthentication: Bool
     /// The options that override the client's.
     public var options: RequestOptions
 
-    /// Creates a resource from an endpoint.
+    /// Creates a resource from an endpoint, which creates a new request for each attempt.
     ///
-    /// - Parameters:
-    ///   - endpoint: The endpoint to call. It creates a new request for each attempt.
-    ///   - interceptors: The interceptors that run after the client's for every attempt.
-    ///   - errorDecoding: The decoding of error bodies. With `nil`, the client's options decide.
-    ///   - options: The options that override the client's. A body in them replaces the endpoint's.
+    /// A body in the options replaces the endpoint's.
     public init(
         _ endpoint: some HTTPEndpoint,
         interceptors: [any Interceptor] = [],
@@ -51,16 +48,9 @@ public struct Resource: Sendable {
         self.options.requestCompression = options.requestCompression ?? endpoint.requestCompression
     }
 
-    /// Creates a resource from a closure that makes requests.
+    /// Creates a resource from a closure that makes the base request, for each attempt.
     ///
-    /// - Parameters:
-    ///   - interceptors: The interceptors that run after the client's for every attempt.
-    ///   - errorDecoding: The decoding of error bodies. With `nil`, the client's options decide.
-    ///   - traits: The traits of the resource's requests.
-    ///   - requiresAuthentication: Whether the client's authenticators run. The default is `true`.
-    ///   - options: The options that override the client's.
-    ///   - urlRequest: Creates the base request, for each attempt. If it throws, the operation
-    ///     fails with ``NetworkError/Code/requestNotMade``.
+    /// If the closure throws, the operation fails with ``NetworkError/Code/requestNotMade``.
     public init(
         interceptors: [any Interceptor] = [],
         errorDecoding: ErrorDecoding? = nil,

@@ -159,7 +159,7 @@ public struct ServerTrustEvaluator: Sendable {
             case reportOnly
         }
 
-        /// The policies.
+        /// The policies, at most one for each domain.
         public let pinningPolicies: [PinningPolicy]
         /// The order in which certificates are compared with pins; the default is
         /// ``CertificateCheckingOrder/leafToRoot``.
@@ -181,16 +181,6 @@ public struct ServerTrustEvaluator: Sendable {
 
         /// Creates a configuration.
         ///
-        /// - Parameters:
-        ///   - pinningPolicies: The policies, at most one for each domain.
-        ///   - certificateCheckingOrder: The order in which certificates are compared with pins.
-        ///     The default is `leafToRoot`.
-        ///   - allowNotPinnedDomains: Whether to accept hosts without a policy. The default is
-        ///     `false`.
-        ///   - allowExpiredDomainPolicies: Whether to accept hosts with an expired policy without
-        ///     pinning. The default is `false`.
-        ///   - enforcement: The consequence of a rejection. The default is `enforced`.
-        ///   - report: Receives rejections, and policies without a backup pin.
         /// - Throws: ``TrustConfigurationError/Code/emptyPolicies``.
         public init(
             pinningPolicies: some Sequence<PinningPolicy>,
