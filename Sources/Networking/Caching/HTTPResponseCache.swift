@@ -238,7 +238,7 @@ public struct CacheKey: Hashable, Sendable {
         let fields = request.headers.map { (name: $0.name.lowercased(), value: $0.value) }
             .filter { credentialFields.contains($0.name) }
             .sorted { $0.name < $1.name }
-        guard let credentials = fields.isEmpty ? "" : CacheDigest.of(fields.flatMap { [$0.name, $0.value] }),
+        guard let credentials = fields.isEmpty ? "" : Self.digest(of: fields.flatMap { [$0.name, $0.value] }),
             let content = request.method == .query ? Self.content(of: request) : ""
         else { return nil }
         self.init(url: url, credentials: credentials, content: content)
@@ -246,7 +246,7 @@ public struct CacheKey: Hashable, Sendable {
 
     private static func content(of request: HTTPRequest) -> String? {
         let names = ["Content-Type", "Content-Encoding", "Content-Language", "Content-Location"]
-        return CacheDigest.of(names.map { request.headers.combined($0) ?? "" }, request.heldBody ?? Data())
+        return digest(of: names.map { request.headers.combined($0) ?? "" }, request.heldBody ?? Data())
     }
 
     static func url(_ url: URL) -> String? {
@@ -258,11 +258,9 @@ public struct CacheKey: Hashable, Sendable {
         let path = reference.path.isEmpty ? "/" : reference.path
         return "\(origin.scheme)://\(origin)\(path)\(reference.query.map { "?\($0)" } ?? "")"
     }
-}
 
-enum CacheDigest {
     /// Returns a SHA-256 digest, or `nil` if OpenSSL fails.
-    static func of(_ texts: [String], _ content: Data = Data()) -> String? {
+    static func digest(of texts: [String], _ content: Data = Data()) -> String? {
         // Each text follows its length, so that different lists have different bytes.
         let bytes = texts.flatMap { Array("\($0.utf8.count):".utf8) + Array($0.utf8) } + content
         let digest = try? bytes.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
@@ -301,8 +299,8 @@ enum CacheVariant {
     /// The values can be secret, so they aren't stored.
     static func of(_ request: HTTPRequest, fields: [String]) -> String? {
         guard !fields.isEmpty else { return "" }
-        return CacheDigest.of(
-            fields.flatMap { name in
+        return CacheKey.digest(
+            of: fields.flatMap { name in
                 guard let value = request.headers.combined(name) else { return [name] }
                 return [name, normalized(value, of: name), ""]
             }

@@ -235,7 +235,7 @@ public struct EndpointBody: Sendable {
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
     ///   regular file.
     public static func file(_ url: URL) throws(NetworkError) -> Self {
-        try file(url, contentType: FileExtension.mediaType(ofFileNamed: url.lastPathComponent))
+        try file(url, contentType: MediaType.ofFile(named: url.lastPathComponent))
     }
 
     /// Returns a body that streams a file.

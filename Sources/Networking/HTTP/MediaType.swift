@@ -61,24 +61,24 @@ package struct MediaType {
         }
         return String(result)
     }
-}
 
-enum FileExtension {
+    // MARK: File names
+
     /// Returns the media type that [IANA](https://www.iana.org/assignments/media-types/)
     /// registered, or, for a few archive formats without a registration, the customary one.
     ///
     /// For an unknown extension it's `application/octet-stream`: a wrong guess would mislead the
     /// server.
-    static func mediaType(ofFileNamed name: String) -> String {
+    static func ofFile(named name: String) -> String {
         let name = name.lowercased()
         // A name whose only dot is the first character has no extension.
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return fallback }
-        return types[String(name[name.index(after: dot)...])] ?? fallback
+        return fileTypes[String(name[name.index(after: dot)...])] ?? fallback
     }
 
     private static let fallback = "application/octet-stream"
 
-    private static let types: [String: String] = [
+    private static let fileTypes: [String: String] = [
         // Text. Without a charset, because the content may use any.
         "csv": "text/csv", "css": "text/css", "htm": "text/html", "html": "text/html", "ics": "text/calendar",
         "js": "text/javascript", "md": "text/markdown", "mjs": "text/javascript", "txt": "text/plain",

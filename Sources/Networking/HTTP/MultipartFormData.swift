@@ -105,7 +105,7 @@ public struct MultipartFormData: Sendable {
         if let contentType, MediaType(contentType) == nil || !HTTPSyntax.isFieldValue(contentType) {
             throw NetworkError(.invalidRequest, "a part's content type must be a media type, such as image/png")
         }
-        let contentType = contentType ?? fileName.map(FileExtension.mediaType(ofFileNamed:))
+        let contentType = contentType ?? fileName.map(MediaType.ofFile(named:))
         appendPart(content, name: name, fileName: fileName, contentType: contentType)
     }
 

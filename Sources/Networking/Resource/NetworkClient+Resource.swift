@@ -157,8 +157,7 @@ extension NetworkClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     ///   - model: The type of the model.
@@ -177,8 +176,7 @@ extension NetworkClient {
     /// Gets a resource below the base URL.
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     /// - Returns: The response.
@@ -197,8 +195,7 @@ extension NetworkClient {
     /// ([RFC 9110 §9.3.5](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.5)).
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     ///   - model: The type of the model.
@@ -217,8 +214,7 @@ extension NetworkClient {
     /// Deletes a resource below the base URL.
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     /// - Returns: The response.
@@ -241,8 +237,7 @@ extension NetworkClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - value: The value that the body contains as JSON.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
@@ -264,8 +259,7 @@ extension NetworkClient {
     /// Posts a body to a resource below the base URL.
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. The default is none.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
@@ -286,8 +280,7 @@ extension NetworkClient {
     /// ([RFC 9110 §9.3.4](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.4)).
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - value: The value that the body contains as JSON.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
@@ -309,8 +302,7 @@ extension NetworkClient {
     /// Replaces a resource below the base URL.
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. The default is none.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
@@ -331,8 +323,7 @@ extension NetworkClient {
     /// ([RFC 5789](https://www.rfc-editor.org/rfc/rfc5789)).
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - value: The value that the body contains as JSON.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
@@ -354,8 +345,7 @@ extension NetworkClient {
     /// Changes a resource below the base URL.
     ///
     /// - Parameters:
-    ///   - path: The path below the client's base URL. An interpolated value can't change its
-    ///     structure; see ``URLPath``.
+    ///   - path: The path below the client's base URL; see ``URLPath``.
     ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. The default is none.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.

@@ -221,7 +221,7 @@ final class URLSessionSubmission: Sendable {
         for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
             result.addValue(field.value, forHTTPHeaderField: field.name)
         }
-        let octets = try await URLSessionUpload.octets(
+        let octets = try await Self.octets(
             of: request.body,
             to: origin,
             upTo: maximumRequestBodySize,
@@ -237,19 +237,16 @@ final class URLSessionSubmission: Sendable {
     func cancel() {
         cancellation.store(true, ordering: .releasing)
     }
-}
 
-/// A request's body, read into memory.
-///
-/// FoundationNetworking crashes if a file upload is cancelled or answered early while it reads
-/// (`EasyHandle.swift`, `setState`). Its body streams block all sessions while they wait. Only data
-/// in memory is safe.
-enum URLSessionUpload {
-    /// Returns `nil` without a body.
+    /// Reads a body into memory; returns `nil` without one.
+    ///
+    /// FoundationNetworking crashes if a file upload is cancelled or answered early while it reads
+    /// (`EasyHandle.swift`, `setState`). Its body streams block all sessions while they wait. Only
+    /// data in memory is safe.
     ///
     /// Stops at once when the task is cancelled or the deadline passes, even if the body's producer
     /// doesn't.
-    static func octets(
+    private static func octets(
         of body: HTTPBody,
         to origin: HTTPOrigin,
         upTo maximumSize: Int,
