@@ -138,10 +138,7 @@ private final class HeldBody: HTTPResponseBodySource {
     var trailers: HTTPHeaders { data.withLock { $0 == nil ? fields : [:] } }
 
     func next() async throws -> Data? {
-        data.withLock { data in
-            defer { data = nil }
-            return data
-        }
+        data.withLock { $0.take() }
     }
 
     func cancel() {}
@@ -184,8 +181,7 @@ final class ProducedBody: HTTPResponseBodySource {
         let (task, reader, giver, producer) = state.withLock { state in
             if state.end == nil || state.part != nil { state.end = .failure(CancellationError()) }
             state.part = nil
-            defer { state.producer = nil }
-            return (state.task, state.reader.take(), state.giver.take(), state.producer)
+            return (state.task, state.reader.take(), state.giver.take(), state.producer.take())
         }
         task?.cancel()
         giver?.resume(throwing: CancellationError())
@@ -216,8 +212,7 @@ final class ProducedBody: HTTPResponseBodySource {
     }
 
     private func start(_ state: inout State) {
-        guard let producer = state.producer else { return }
-        state.producer = nil
+        guard let producer = state.producer.take() else { return }
         state.task = Task { [self] in
             do {
                 end(.success(try await producer { [self] part in try await deliver(part) }))

@@ -48,10 +48,7 @@ final class CurlResponseStream: Sendable {
     var hasRoom: Bool { state.withLock { $0.buffer.count == 0 } }
 
     func begin(_ head: (HTTPResponseBody) -> HTTPTransportResponse) {
-        let opener = state.withLock { state in
-            defer { state.opener = nil }
-            return state.opener
-        }
+        let opener = state.withLock { $0.opener.take() }
         opener?.resume(returning: .success(head(HTTPResponseBody(source: self))))
     }
 
@@ -84,12 +81,8 @@ final class CurlResponseStream: Sendable {
     /// The buffer can still be read.
     func end(_ outcome: Result<HTTPHeaders, any Error>) {
         let (opener, reader, engine) = state.withLock { state in
-            defer {
-                state.opener = nil
-                state.engine = nil
-            }
             if state.outcome == nil { state.outcome = outcome }
-            return (state.opener, state.reader.take(), state.engine)
+            return (state.opener.take(), state.reader.take(), state.engine.take())
         }
         if let opener, case .failure(let error) = outcome { opener.resume(returning: .failure(error)) }
         reader?.resume()
@@ -130,8 +123,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             let isRunning = state.outcome == nil
             if isRunning || state.buffer.count > 0 { state.outcome = .failure(CancellationError()) }
             state.buffer.removeAll()
-            defer { state.engine = nil }
-            return (isRunning, state.reader.take(), state.engine)
+            return (isRunning, state.reader.take(), state.engine.take())
         }
         if isRunning { engine?.post(.cancel(identifier)) }
         reader?.resume()

@@ -216,10 +216,7 @@ final class URLSessionBody: HTTPResponseBodySource {
     }
 
     func cancel() {
-        let giveUp = state.withLock { state in
-            defer { state.giveUp = nil }
-            return state.giveUp
-        }
+        let giveUp = state.withLock { $0.giveUp.take() }
         end(.failure(CancellationError()), dropsHeld: true)
         giveUp?()
     }
@@ -245,8 +242,7 @@ final class URLSessionBody: HTTPResponseBodySource {
             let isUnread = state.end == nil || !state.held.isEmpty
             if state.end == nil || (dropsHeld && isUnread) { state.end = end }
             if dropsHeld { state.held = Data() }
-            defer { state.giveUp = nil }
-            return (state.serve(), state.giveUp)
+            return (state.serve(), state.giveUp.take())
         }
         if let (reader, result) = served { reader.resume(with: result) }
         _ = kept
