@@ -12,7 +12,7 @@ struct MigratingTests {
         "Sources/WorkloadIdentity", "Sources/TokenGeneration", "Sources/MockNetworking",
     ])
 
-    @Test("Each name of this package exists and is public")
+    @Test("Each name of this package exists and is public", .shows("2.1"))
     func targets() {
         #expect(!Self.rows.isEmpty)
         for row in Self.rows {

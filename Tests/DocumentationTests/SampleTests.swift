@@ -8,7 +8,7 @@ struct SampleTests {
     /// The allowed info strings. `swift package` marks an excerpt of a user's Package.swift.
     private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text", "console"]
 
-    @Test("Each fence is closed and has a known info string", arguments: Repository.documentation)
+    @Test("Each fence is closed and has a known info string", .shows("1.44"), arguments: Repository.documentation)
     func fences(file: MarkdownFile) {
         for block in file.blocks {
             #expect(block.isClosed, "\(file.path):\(block.line): missing closing fence")
@@ -19,7 +19,11 @@ struct SampleTests {
         }
     }
 
-    @Test("Excerpts of a user's Package.swift name this package and its products", arguments: Repository.documentation)
+    @Test(
+        "Excerpts of a user's Package.swift name this package and its products",
+        .shows("3.1"),
+        arguments: Repository.documentation
+    )
     func packageExcerpts(file: MarkdownFile) throws {
         let manifest = try #require(Repository.text("Package.swift"))
         for block in file.blocks where block.info == "swift package" {

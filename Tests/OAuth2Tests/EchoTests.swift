@@ -70,7 +70,7 @@ struct EchoTests {
         }?.name
     }
 
-    @Test("Error texts contain a secret in no encoding", arguments: 0..<21)
+    @Test("Error texts contain a secret in no encoding", .shows("S9"), arguments: 0..<21)
     func everyEncoding(_ index: Int) throws {
         let encoding = Self.encodings(of: Self.secret)[index]
         let secrets = SentSecrets([Self.secret, "another secret"])
@@ -83,7 +83,7 @@ struct EchoTests {
         #expect(secrets.areFree(["fine", encoding.text, "fine, too"]) == [true, false, true], "\(encoding.name)")
     }
 
-    @Test("Redacts every secret that a token endpoint repeats", arguments: 0..<21)
+    @Test("Redacts every secret that a token endpoint repeats", .shows("S9"), arguments: 0..<21)
     func tokenEndpoint(_ index: Int) async throws {
         let secret = Self.secret
         let echo = Self.encodings(of: secret)[index]
@@ -118,7 +118,7 @@ struct EchoTests {
         #expect(secrets.redacted("no: 0123") == "no: 0123")
     }
 
-    @Test("Drops descriptions with a secret that is too short to replace", arguments: ["x", "abc"])
+    @Test("Drops descriptions with a secret that is too short to replace", .shows("S9"), arguments: ["x", "abc"])
     func shortSecret(_ secret: String) async throws {
         for (name, text) in Self.encodings(of: secret) {
             #expect(SentSecrets([secret]).redacted("- \(text) -") == nil, "\(name)")
@@ -137,7 +137,7 @@ struct EchoTests {
         }
     }
 
-    @Test("Limits the search for secrets, and doesn't show a text beyond the limit")
+    @Test("Limits the search for secrets, and doesn't show a text beyond the limit", .shows("S9"))
     func budget() {
         let secrets = SentSecrets(["a secret of some length", "another"])
         #expect(secrets.redacted(String(repeating: "word ", count: 2_000)) != nil)
@@ -169,6 +169,7 @@ struct EchoTests {
 
     @Test(
         "The errors of every endpoint hide what was sent",
+        .shows("S9"),
         arguments: EndpointCall.allCases.filter { $0 != .userInfo }
     )
     func everyEndpoint(_ call: EndpointCall) async throws {

@@ -13,7 +13,7 @@ import TokenGeneration
 struct SecrecyTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 
-    @Test("No public type shows a secret, and this test covers all of them")
+    @Test("No public type shows a secret, and this test covers all of them", .shows("C15", "D16", "Y3"))
     func everyPublicType() async throws {
         let values = try await valuesOfEveryType()
         let declared = try Self.declaredTypes()
@@ -37,7 +37,10 @@ struct SecrecyTests {
         }
     }
 
-    @Test("Logs, recordings and events contain no secrets")
+    @Test(
+        "Logs, recordings and events contain no secrets",
+        .shows("Y3", "Z9", "RFC 6750 §5.2, §5.3", "FAPI 2.0 §5.3.3.1 (3)")
+    )
     func onTheWay() async throws {
         try await withTemporaryDirectory { directory in
             let journal = Journal()
@@ -377,6 +380,7 @@ struct SecrecyTests {
 
     @Test(
         "Redacts secrets that a server repeats",
+        .shows("T4"),
         arguments: [400, 401, 500, 200]
     )
     func echoingServer(status: Int) async throws {

@@ -15,6 +15,7 @@ struct HostileNumberTests {
 
     @Test(
         "An encrypted record with any format's number is damaged, and the next write replaces it",
+        .shows("S17"),
         arguments: ["-1e99", "1e99", "0", "-1", "1.5", "9223372036854775808", "true"]
     )
     func formats(number: String) async throws {

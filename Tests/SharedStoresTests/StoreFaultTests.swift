@@ -72,7 +72,7 @@ struct StoreFaultTests {
         ("Vault with 10 versions", { VaultDouble(maxVersions: 10) }),
     ]
 
-    @Test("Conform, with doubles that follow the services' documentation", arguments: doubles)
+    @Test("Conform, with doubles that follow the services' documentation", .shows("O27"), arguments: doubles)
     func conformance(_: String, makeDouble: @escaping @Sendable () -> any StoreDouble) async throws {
         try await TokenStoreConformance {
             let double = makeDouble()
@@ -83,6 +83,7 @@ struct StoreFaultTests {
 
     @Test(
         "Never send a version that the service can't have given, or that makes a write unconditional",
+        .shows("L16"),
         arguments: [
             (StoreKind.consul, ["0", "-1", "1.0", "+1", "01", "", "99999999999999999999", "11&recurse"]),
             (.kubernetes, ["", "0", "00", "-1", "+1", "0101", "1.0", "x", "99999999999999999999"]),
@@ -199,6 +200,7 @@ struct StoreFaultTests {
 
     @Test(
         "Name the cause of each error without the credential, and send each request once",
+        .shows("L20", "L21"),
         arguments: consulFailures + httpFailures + kubernetesFailures + vaultFailures
     )
     func errors(failure: Failure) async throws {
@@ -291,6 +293,7 @@ struct StoreFaultTests {
 
     @Test(
         "Reject URLs that aren't confidential, or have a user, query or fragment",
+        .shows("Y4"),
         arguments: [StoreKind.consul, .http, .kubernetes, .vault]
     )
     func urls(kind: StoreKind) async {
@@ -350,7 +353,7 @@ struct StoreCredentialTests {
         }
     }
 
-    @Test("Appears in no description or dump, nor do those of the services show it")
+    @Test("Appears in no description or dump, nor do those of the services show it", .shows("Y4"))
     func secrecy() throws {
         let credential = StoreCredential.secret(Secret("a-secret-token"))
         let url = try #require(URL(string: "https://store.example"))
@@ -369,6 +372,7 @@ struct StoreCredentialTests {
 
     @Test(
         "Rejects a file that can't be a header field, before anything is sent",
+        .shows("L21"),
         arguments: [
             "", "  \n", "two tokens", "a\nb", "a\r\nX-Other: b", "tökén", String(repeating: "a", count: 70_000),
         ]

@@ -364,7 +364,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
 
 @Suite("Invalid command lines", .limitedConcurrency)
 struct UsageErrorTests {
-    @Test("Exits with 64 and one line", arguments: InvalidLine.all)
+    @Test("Exits with 64 and one line", .shows("M21", "V17", "RFC 9901 §9.7"), arguments: InvalidLine.all)
     func usageErrors(line: InvalidLine) throws {
         let scene = try SDScene()
         try scene.folder.write(KeyFixtures.pkcs8, to: "key.pem")

@@ -146,6 +146,7 @@ struct DecodeCommandTests {
 
     @Test(
         "Escapes invisible characters without changing the meaning of the JSON",
+        .shows("X3"),
         arguments: ["decode", "decode --json", "decode --batch"]
     )
     func invisibleCharacters(command: String) throws {

@@ -34,7 +34,7 @@ struct PinCommandTests {
         }
     }
 
-    @Test("Prints the pins of a server's verified chain without sending a request")
+    @Test("Prints the pins of a server's verified chain without sending a request", .shows("1.33"))
     func server() async throws {
         try await withServer { server, url, folder in
             let result = try BuiltProgram.jwt.run("pin", url, "--roots", folder.path + "/root.pem")

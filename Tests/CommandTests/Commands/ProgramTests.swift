@@ -124,6 +124,7 @@ struct ProgramTests {
 
     @Test(
         "Rejects an argument that isn't UTF-8 in any position",
+        .shows("X5"),
         arguments: [
             (#"sign --key key --sub "$(printf 'a\377')""#, 5), (#"sign --key key --sub="$(printf '\303')""#, 4),
             (#"verify --key "$(printf 'k\351y')" x"#, 3), (#"decode "$(printf 'a.b.\377')""#, 2),

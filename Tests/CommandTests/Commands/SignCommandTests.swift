@@ -26,7 +26,7 @@ struct SignCommandTests {
         return try SampleTokens.header(of: result.output)
     }
 
-    @Test("Prints only a valid token, on one line")
+    @Test("Prints only a valid token, on one line", .shows("J25"))
     func token() throws {
         let result = try BuiltProgram.jwt.run("sign", "--key", key, "--sub", "alice", "--claim", "exp=4102444800")
         #expect(result.status == 0 && result.errors == "", "\(result)")

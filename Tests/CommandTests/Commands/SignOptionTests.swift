@@ -100,7 +100,7 @@ struct SignOptionTests {
         #expect(result.fails(2, "jwt sign: \(path): the secret must be \(encoding): "), "\(result)")
     }
 
-    @Test("Rejects an environment variable that isn't UTF-8")
+    @Test("Rejects an environment variable that isn't UTF-8", .shows("X5"))
     func environmentEncoding() throws {
         for (command, name) in [
             ("sign --key-env X", "for --key-env"),

@@ -62,7 +62,7 @@ struct VerificationKeysTests {
         #expect(unfit.errors.hasSuffix("; pass a PEM key with --key FILE\n") && unfit.status == 2, "\(unfit.errors)")
     }
 
-    @Test("Fetches a set with https, and only from a trusted server")
+    @Test("Fetches a set with https, and only from a trusted server", .shows("B2"))
     func web() async throws {
         try await withServer { server, url in
             server.on(.get, "/keys", .json(set))
@@ -141,7 +141,7 @@ struct VerificationKeysTests {
         }
     }
 
-    @Test("Fetches sets and metadata with http from this machine")
+    @Test("Fetches sets and metadata with http from this machine", .shows("X6"))
     func loopback() async throws {
         try await withLoopbackServer { server in
             let url = "http://127.0.0.1:\(server.port)"
@@ -165,7 +165,7 @@ struct VerificationKeysTests {
         }
     }
 
-    @Test("Accepts references to this machine only from documents on this machine")
+    @Test("Accepts references to this machine only from documents on this machine", .shows("X6"))
     func naming() throws {
         let elsewhere = try #require(WebDocument("https://id.example/a"))
         let other = try #require(WebDocument("https://keys.example/b"))

@@ -43,7 +43,7 @@ struct VerifyCommandTests {
         ProcessResult.failure(1, "jwt verify: \(message)\n")
     }
 
-    @Test("Verifies the token of RFC 7515 A.3 and prints its claims")
+    @Test("Verifies the token of RFC 7515 A.3 and prints its claims", .shows("J25"))
     func goodToken() throws {
         #expect(try verify(token) == .success(Self.claims))
     }
@@ -171,6 +171,7 @@ struct VerifyCommandTests {
 
     @Test(
         "Rejects a token with an audience without --aud, and accepts it with --any-aud",
+        .shows("X4"),
         arguments: ["aud=a", #"aud=["a"]"#, #"aud=["a","b"]"#, "aud="]
     )
     func audience(claim: String) throws {

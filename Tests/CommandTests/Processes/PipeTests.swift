@@ -160,6 +160,7 @@ struct ProtectionTests {
 
     @Test(
         "Leaves no core dump and prints no memory in a crash, even with a raised limit",
+        .shows("X1"),
         arguments: ["SEGV", "ABRT", "TRAP"]
     )
     func coreDumps(name: String) throws {
@@ -180,6 +181,7 @@ struct ProtectionTests {
 
     @Test(
         "Removes temporary files if a signal ends the process",
+        .shows("X2"),
         arguments: ["TERM", "HUP", "XCPU", "ALRM", "USR1"]
     )
     func signals(name: String) throws {
@@ -210,6 +212,7 @@ struct ProtectionTests {
 
     @Test(
         "Removes temporary files at the file size limit",
+        .shows("X2"),
         arguments: [
             "keygen --alg ES256 --out new.pem", "keygen --alg ES256 --public-out public.pem --out new.pem",
             "key convert key.pem --out new.pem", "key jwks add keys.jwks key.pem",
@@ -273,7 +276,7 @@ struct ProclessTests {
         #expect(invalid.status == 64 && invalid.errors.contains("argument 2 isn't valid UTF-8"), "\(invalid)")
     }
 
-    @Test("Commands that send requests fail before they start tasks, which Dispatch can't run")
+    @Test("Commands that send requests fail before they start tasks, which Dispatch can't run", .shows("Q17"))
     func requests() async throws {
         let flags = scene.flags.map { "'\($0)'" }.joined(separator: " ")
         _ = try await run("jwt keygen --alg ES256 --out key.pem", in: scene)

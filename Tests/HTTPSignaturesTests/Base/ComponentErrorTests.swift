@@ -63,7 +63,7 @@ struct ComponentErrorTests {
         }
     }
 
-    @Test("rejects each published identifier with its code")
+    @Test("rejects each published identifier with its code", .shows("RFC 9421 §2"))
     func publishedErrors() throws {
         let file = try Vector.object("rfc9421-components")
         let cases = try #require(file["errors"] as? [[String: String]])
@@ -80,6 +80,7 @@ struct ComponentErrorTests {
 
     @Test(
         "rejects malformed identifiers",
+        .shows("RFC 9421 §2"),
         arguments: [
             "\"\"", "\"@\"", "\"a b\"", "\"date\";sf=?0", "\"date\";sf=1", "\"example-dict\";key", "\"date\";req",
             "\"date\";bs=\"x\"", "\"@method\";sf", "\"@method\";bs", "\"@path\";tr", "\"@path\";key=\"a\"",
@@ -105,7 +106,7 @@ struct ComponentErrorTests {
         #expect(Self.code(of: item) == .malformedSignature)
     }
 
-    @Test("needs the request for components of it")
+    @Test("needs the request for components of it", .shows("RFC 9421 §2.4"))
     func unknownRequest() {
         let response = HTTPMessage(status: 200, headers: [:], request: nil)
         #expect(Self.code(of: "\"@method\";req", in: response) == .missingComponent)
@@ -119,6 +120,7 @@ struct ComponentErrorTests {
 
     @Test(
         "refuses every control character except a tab",
+        .shows("M11"),
         arguments: Array(0..<0x20).filter { $0 != 0x09 } + [0x7F]
     )
     func controlCharacters(_ scalar: Int) throws {
@@ -130,6 +132,7 @@ struct ComponentErrorTests {
 
     @Test(
         "unfolds a line only where HTTP/1.1 allows it",
+        .shows("M11", "RFC 9421 §2.1"),
         arguments: [
             ("a\r\n b", "a b"), ("a \t\r\n\t  b", "a b"), (" a\r\n  ", "a"), ("a\r\n \r\n b", "a b"),
             ("a\r\nb", nil), ("a\n b", nil), ("a\r b", nil), ("a\r\n", nil), ("\r\n a", "a"),
@@ -146,7 +149,7 @@ struct ComponentErrorTests {
         #expect(base.lines[1].value == ":\(Data(expected.utf8).base64EncodedString()):")
     }
 
-    @Test("covers lines that aren't ASCII, and lines apart, as byte sequences")
+    @Test("covers lines that aren't ASCII, and lines apart, as byte sequences", .shows("RFC 9421 §2.1"))
     func byteSequences() throws {
         var headers: HTTPHeaders = ["Set-Cookie": "a=1, b"]
         headers.append(name: "set-cookie", value: "grün")
@@ -160,7 +163,7 @@ struct ComponentErrorTests {
         #expect(Self.code(of: "\"x\"", in: combined) == nil)
     }
 
-    @Test("header and trailer fields of the same name are different components")
+    @Test("header and trailer fields of the same name are different components", .shows("RFC 9421 §2.1"))
     func trailers() throws {
         let message = HTTPMessage(status: 200, headers: ["X": "head"], trailers: ["X": "tail"], request: nil)
         let base = try Self.base("\"x\" \"x\";tr", of: message)
@@ -169,13 +172,13 @@ struct ComponentErrorTests {
         #expect(Self.code(of: "\"x\";tr", in: without) == .missingComponent)
     }
 
-    @Test("a field whose name begins with @ never stands for a derived component")
+    @Test("a field whose name begins with @ never stands for a derived component", .shows("M11"))
     func derivedNames() throws {
         let message = HTTPMessage(method: .get, url: "https://a.example/", headers: ["@method": "PUT"])
         #expect(try Self.base("\"@method\"", of: message).lines[0].value == "GET")
     }
 
-    @Test("limits the components and the size of the base")
+    @Test("limits the components and the size of the base", .shows("M13", "RFC 9421 §2.5"))
     func limits() throws {
         let names = (0...SignatureLimits.components).map { "x\($0)" }
         let many = names.map { "\"\($0)\"" }.joined(separator: " ")

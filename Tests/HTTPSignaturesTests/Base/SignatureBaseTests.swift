@@ -35,7 +35,7 @@ struct SignatureBaseTests {
         #expect(SignatureVector.all.count == 20)
     }
 
-    @Test("derives the values of RFC 9421 §2", arguments: ComponentVector.all)
+    @Test("derives the values of RFC 9421 §2", .shows("RFC 9421 §2"), arguments: ComponentVector.all)
     func components(_ vector: ComponentVector) throws {
         let message = try vector.message.message()
         var components: [ComponentIdentifier] = []
@@ -54,20 +54,24 @@ struct SignatureBaseTests {
         #expect(base.text == (vector.lines + [last]).joined(separator: "\n"))
     }
 
-    @Test("builds the published signature bases", arguments: SignatureVector.all)
+    @Test("builds the published signature bases", .shows("RFC 9421 §2.5"), arguments: SignatureVector.all)
     func bases(_ vector: SignatureVector) throws {
         let base = try SignatureBase(of: vector.httpMessage(), parameters: vector.signatureParameters())
         #expect(base.text == vector.base)
     }
 
-    @Test("takes the parameters of the received field, in their order", arguments: SignatureVector.all)
+    @Test(
+        "takes the parameters of the received field, in their order",
+        .shows("RFC 9421 §2.3"),
+        arguments: SignatureVector.all
+    )
     func parameters(_ vector: SignatureVector) throws {
         let received = try SignatureFields(vector.httpMessage().headers).signature(vector.label).parameters
         #expect(try received.serialized() == vector.parameters)
         #expect(received == (try vector.signatureParameters()))
     }
 
-    @Test("keeps the order of parameters that a canonical order would change")
+    @Test("keeps the order of parameters that a canonical order would change", .shows("RFC 9421 §2.3"))
     func order() throws {
         let text = "(\"d\";tr;key=\"a\" \"@method\");zz;keyid=\"k\";created=1;unknown=?0;a=:AA==:"
         let parameters = try SignatureParameters(StructuredField.InnerList(parsing: ["  \(text)"]))
@@ -84,7 +88,7 @@ struct SignatureBaseTests {
         #expect(Set([field.member("a").trailer, field.trailer.member("a")]).count == 1)
     }
 
-    @Test("hides credentials in the description, but not in the text")
+    @Test("hides credentials in the description, but not in the text", .shows("M20"))
     func redaction() throws {
         let headers: HTTPHeaders = [
             "Authorization": "Bearer s3cret-token", "Cookie": "session=s3cret",
@@ -121,6 +125,7 @@ struct TargetURITests {
 
     @Test(
         "normalizes the authority",
+        .shows("RFC 9421 §2.2"),
         arguments: [
             ("https://EXAMPLE.com", "example.com"), ("https://example.com:443/", "example.com"),
             ("http://example.com:80/", "example.com"), ("https://example.com:80/", "example.com:80"),
@@ -138,6 +143,7 @@ struct TargetURITests {
 
     @Test(
         "keeps the path and the query unchanged",
+        .shows("M12", "RFC 9421 §2.2"),
         arguments: [
             ("https://a.example", "/", "?", "https://a.example/"),
             ("https://a.example?", "/", "?", "https://a.example/?"),
@@ -158,6 +164,7 @@ struct TargetURITests {
 
     @Test(
         "rejects URLs that aren't absolute, or that a server could read differently",
+        .shows("M12", "RFC 9421 §2.2"),
         arguments: [
             "", "/a", "ftp://a.example/", "https:///a", "https://user@a.example/", "https://a.example:x/",
             "https://a.example:65536/", "https://a.example:-1/", "https://[::1/", "https://::1/", "https://]/",
@@ -195,7 +202,7 @@ struct TargetURITests {
         #expect(base.lines.map(\.value) == [expected, "api.example", "https", target])
     }
 
-    @Test("a fragment in a received target isn't ignored", arguments: ["/a#b", "http://x/a#b"])
+    @Test("a fragment in a received target isn't ignored", .shows("M12"), arguments: ["/a#b", "http://x/a#b"])
     func fragments(_ target: String) {
         let message = HTTPMessage(method: .get, target: target, at: "https://api.example", headers: [:])
         #expect(throws: HTTPSignatureError(.malformedComponent, "")) {
@@ -205,6 +212,7 @@ struct TargetURITests {
 
     @Test(
         "encodes query parameters as the URL Standard does",
+        .shows("RFC 9421 §2.2"),
         arguments: [
             ("a", "a=1", "1"), ("a", "b&a&c", ""), ("a", "a=", ""), ("a", "&&a=x=y&", "x%3Dy"),
             ("a b", "a+b=c+d", "c%20d"),
@@ -234,7 +242,7 @@ struct TargetURITests {
         #expect(base.lines.map(\.value) == ["https://a.example/x?y", "purge"])
     }
 
-    @Test("descriptions don't show field values or queries")
+    @Test("descriptions don't show field values or queries", .shows("M20"))
     func descriptions() {
         let message = HTTPMessage(method: .get, url: "https://a.example/x?secret", headers: ["Authorization": "secret"])
         let response = HTTPMessage(status: 200, headers: ["Set-Cookie": "secret"], request: message)
@@ -253,7 +261,11 @@ struct SignatureVectorTests {
         }
     }
 
-    @Test("verifies the published signatures with the published keys", arguments: SignatureVector.all)
+    @Test(
+        "verifies the published signatures with the published keys",
+        .shows("RFC 9421 §2.5"),
+        arguments: SignatureVector.all
+    )
     func signatures(_ vector: SignatureVector) throws {
         let key = try TestKey.verification(vector.keyid)
         let base = try SignatureBase(of: vector.httpMessage(), parameters: vector.signatureParameters())
@@ -262,7 +274,11 @@ struct SignatureVectorTests {
         #expect(key.httpSignatureName == vector.alg)
     }
 
-    @Test("accepts and rejects the published messages", arguments: SignatureVector.all.filter { $0.id != "b21" })
+    @Test(
+        "accepts and rejects the published messages",
+        .shows("P39", "RFC 9421 §3.2"),
+        arguments: SignatureVector.all.filter { $0.id != "b21" }
+    )
     func messages(_ vector: SignatureVector) async throws {
         let parameters = try vector.signatureParameters()
         var profile = SignatureProfile(components: parameters.components.map { .required($0) })
@@ -310,7 +326,7 @@ struct SignatureVectorTests {
         }
     }
 
-    @Test("reproduces the deterministic signatures", arguments: ["b25", "b26", "4.3-proxy"])
+    @Test("reproduces the deterministic signatures", .shows("RFC 9421 §3.1"), arguments: ["b25", "b26", "4.3-proxy"])
     func reproduction(_ id: String) async throws {
         let vector = try SignatureVector.named(id)
         let base = try SignatureBase(of: vector.httpMessage(), parameters: vector.signatureParameters())
@@ -320,6 +336,7 @@ struct SignatureVectorTests {
 
     @Test(
         "a flipped bit in any byte of the base invalidates the signature",
+        .shows("M2"),
         arguments: ["b22", "b25", "b26", "4.3-proxy"]
     )
     func flippedBase(_ id: String) throws {

@@ -12,6 +12,7 @@ import TokenGeneration
 struct AlgorithmTests {
     @Test(
         "maps the registered names",
+        .shows("RFC 9421 §3.3, §6.2"),
         arguments: [
             ("rsa-pss-sha512", "PS512"), ("rsa-v1_5-sha256", "RS256"), ("hmac-sha256", "HS256"),
             ("ecdsa-p256-sha256", "ES256"), ("ecdsa-p384-sha384", "ES384"), ("ed25519", "Ed25519"),
@@ -27,6 +28,7 @@ struct AlgorithmTests {
 
     @Test(
         "signs and verifies with every algorithm, and sends a registered name only",
+        .shows("RFC 9421 §3.3, §6.2"),
         arguments: JWSAlgorithm.implemented
     )
     func roundTrip(_ algorithm: JWSAlgorithm) async throws {
@@ -43,6 +45,7 @@ struct AlgorithmTests {
 
     @Test(
         "rejects an alg that isn't the key's",
+        .shows("M9", "RFC 9421 §3.3, §6.2"),
         arguments: ["ecdsa-p256-sha256", "hmac-sha256", "EdDSA", "Ed25519", "ed25519 "]
     )
     func wrongName(_ name: String) async throws {
@@ -84,7 +87,7 @@ struct AlgorithmTests {
         }
     }
 
-    @Test("rejects secrets shorter than 32 bytes, also if zeros pad them")
+    @Test("rejects secrets shorter than 32 bytes, also if zeros pad them", .shows("M10", "RFC 9421 §7.2, §7.3"))
     func shortSecrets() async throws {
         let padded = Array(repeating: UInt8(7), count: 8) + Array(repeating: 0, count: 24)
         for secret in [Array(repeating: UInt8(7), count: 31), padded] {
@@ -101,7 +104,7 @@ struct AlgorithmTests {
         #expect(try await fixture.error(try await fixture.signed(by: key)) == nil)
     }
 
-    @Test("a public key is never the secret of an HMAC")
+    @Test("a public key is never the secret of an HMAC", .shows("M9", "RFC 9421 §7.2, §7.3"))
     func confusion() async throws {
         var fixture = try SignatureFixture()
         let pair = try SigningKey.generate(.es256).identified(by: "k1")

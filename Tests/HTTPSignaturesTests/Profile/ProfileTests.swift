@@ -41,7 +41,10 @@ struct ProfileTests {
         #expect(try await SignatureFixture(.proxiedResponse).error(response) == nil)
     }
 
-    @Test("the FAPI profile covers the authorization, and the DPoP proof if there is one")
+    @Test(
+        "the FAPI profile covers the authorization, and the DPoP proof if there is one",
+        .shows("FAPI 2.0 HTTP Signatures, draft 1")
+    )
     func fapi() async throws {
         let fixture = try SignatureFixture(.fapi2Request)
         let expected =
@@ -59,7 +62,7 @@ struct ProfileTests {
         #expect(try await fixture.error(plain, at: late)?.code == .tooOld)
     }
 
-    @Test("the GNAP profile sends its tag and a nonce, and never alg")
+    @Test("the GNAP profile sends its tag and a nonce, and never alg", .shows("RFC 9635 §7.3.1"))
     func gnap() async throws {
         var fixture = try SignatureFixture(.gnap)
         let message = try await fixture.signed()
@@ -70,7 +73,7 @@ struct ProfileTests {
         #expect(try await fixture.error(try await fixture.signed())?.code == .malformedSignature)
     }
 
-    @Test("the profile of Open Payments accepts Ed25519 only")
+    @Test("the profile of Open Payments accepts Ed25519 only", .shows("RFC 9635 §7.3.1"))
     func openPayments() async throws {
         let fixture = try SignatureFixture(.openPayments)
         let expected =
@@ -132,6 +135,7 @@ struct SignatureDemandTests {
 
     @Test(
         "accepts what the profile allows",
+        .shows("RFC 9421 §5"),
         arguments: [
             "sig1=(\(complete))", "x=(\(complete) \"content-length\");created;expires;nonce=\"abc\"",
             "x=(\(complete));keyid=\"k1\";alg=\"ed25519\"",
@@ -143,6 +147,7 @@ struct SignatureDemandTests {
 
     @Test(
         "refuses to sign more, less or as another",
+        .shows("M16", "RFC 9421 §5"),
         arguments: [
             // Fields that the profile doesn't have.
             "x=(\(complete) \"cookie\")", "x=(\(complete) \"@query-param\";name=\"a\")",

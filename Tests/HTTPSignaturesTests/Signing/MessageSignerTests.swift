@@ -10,7 +10,7 @@ import TokenGeneration
 struct MessageSignerTests {
     private static var body: Data { SignatureFixture.body }
 
-    @Test("returns the fields to set")
+    @Test("returns the fields to set", .shows("RFC 9421 §3.1"))
     func fields() async throws {
         let fixture = try SignatureFixture()
         var signer = try fixture.signer()
@@ -114,7 +114,7 @@ struct MessageSignerTests {
         await #expect(throws: HTTPSignatureError(.invalidComponent, "")) { _ = try await fixture.signed() }
     }
 
-    @Test("keeps the signatures of others, and takes another label than theirs")
+    @Test("keeps the signatures of others, and takes another label than theirs", .shows("RFC 9421 §4"))
     func otherSignatures() async throws {
         let fixture = try SignatureFixture()
         let first = try await fixture.signed()
@@ -155,7 +155,7 @@ struct MessageSignerTests {
         #expect(fields["Signature-Input"]?.contains("keyid") == false)
     }
 
-    @Test("a response covers its request")
+    @Test("a response covers its request", .shows("RFC 9421 §2.4"))
     func responses() async throws {
         var fixture = try SignatureFixture(.standardResponse)
         let request = try await SignatureFixture().signed()
@@ -190,7 +190,10 @@ struct MessageSignerTests {
         #expect(try await SignatureFixture(.standardResponse).error(open)?.code == .insufficientCoverage)
     }
 
-    @Test("covers another signature only together with everything that it covers")
+    @Test(
+        "covers another signature only together with everything that it covers",
+        .shows("FAPI 2.0 HTTP Signatures, draft 1")
+    )
     func signaturesOfSignatures() async throws {
         let fixture = try SignatureFixture()
         let first = try await fixture.signed()

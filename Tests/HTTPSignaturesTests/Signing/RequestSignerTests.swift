@@ -53,6 +53,7 @@ struct RequestSignerTests {
 
     @Test(
         "signs what arrives for every form of URL",
+        .shows("M12"),
         arguments: [
             "", "/", "?", "/?", "/a", "/a?", "/a?b=c+d&e=%20%2B%2f&f=%2F", "/%7Ea/%2f%2F/x%2e%2E", "/a//b/./c/../d",
             "/a;b=c,d:e@f!$&'()*",
@@ -94,7 +95,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("signs every kind of body", arguments: 0..<6)
+    @Test("signs every kind of body", .shows("P39", "RFC 9421 §3.1"), arguments: 0..<6)
     func bodies(_ kind: Int) async throws {
         try await withServer { setting in
             let file = FileManager.default.temporaryDirectory.appending(path: "signed-\(UUID().uuidString)")
@@ -138,7 +139,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("a body that can be read once needs its digest, and nothing is sent without")
+    @Test("a body that can be read once needs its digest, and nothing is sent without", .shows("M15"))
     func bodyReadOnce() async throws {
         try await withServer { setting in
             let once = {
@@ -168,7 +169,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("a stream that changes between its two readings isn't sent completely")
+    @Test("a stream that changes between its two readings isn't sent completely", .shows("M15"))
     func changingStream() async throws {
         try await withServer { setting in
             let counter = Counter()
@@ -187,7 +188,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("a file that can't be read is an error, and nothing is sent")
+    @Test("a file that can't be read is an error, and nothing is sent", .shows("M15"))
     func missingFile() async throws {
         try await withServer { setting in
             let file = FileManager.default.temporaryDirectory.appending(path: "gone-\(UUID().uuidString)")
@@ -204,7 +205,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("every attempt has a new time, nonce and signature")
+    @Test("every attempt has a new time, nonce and signature", .shows("P40"))
     func retries() async throws {
         try await withServer { setting in
             let counter = Counter()
@@ -232,7 +233,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("a redirect within the origin is signed for its target", arguments: [301, 302, 303, 307, 308])
+    @Test("a redirect within the origin is signed for its target", .shows("P40"), arguments: [301, 302, 303, 307, 308])
     func redirects(_ status: Int) async throws {
         try await withServer { setting in
             setting.server.on("/from", setting.verifier) { _, _ in .status(status, headers: ["Location": "/to?x=1"]) }
@@ -251,7 +252,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("a redirect to another origin gets no signature, unless it's named")
+    @Test("a redirect to another origin gets no signature, unless it's named", .shows("M14", "P40"))
     func otherOrigins() async throws {
         try await withServer { setting in
             try await withLoopbackServer { other in
@@ -279,7 +280,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("an origin that isn't named isn't signed, and an empty list is a mistake")
+    @Test("an origin that isn't named isn't signed, and an empty list is a mistake", .shows("M14"))
     func origins() async throws {
         try await withServer { setting in
             let elsewhere = try #require(URL(string: "https://elsewhere.example"))
@@ -328,7 +329,7 @@ struct RequestSignerTests {
 
     // MARK: Accept-Signature
 
-    @Test("answers a 401 with Accept-Signature once, with the server's nonce")
+    @Test("answers a 401 with Accept-Signature once, with the server's nonce", .shows("RFC 9421 §5"))
     func challenge() async throws {
         try await withServer { setting in
             var verifier = setting.verifier
@@ -340,7 +341,7 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("doesn't answer a second time")
+    @Test("doesn't answer a second time", .shows("M16"))
     func repeatedChallenge() async throws {
         try await withServer { setting in
             let demand = #"sig9=("@method" "@target-uri");created;nonce="n""#
@@ -376,6 +377,7 @@ struct RequestSignerTests {
 
     @Test(
         "doesn't sign what a server asks for beyond the profile",
+        .shows("M16"),
         arguments: [
             #"sig1=("@method" "@target-uri" "cookie");created"#, #"sig1=("@method");created"#, "sig1=();created",
             #"sig1=("@method" "@target-uri");created;tag="web-bot-auth""#, "nonsense=", "",

@@ -13,7 +13,7 @@ struct MessageVerifierTests {
 
     // MARK: Acceptance
 
-    @Test("returns the covered values, the key and the parameters")
+    @Test("returns the covered values, the key and the parameters", .shows("Y6", "RFC 9421 §3.2"))
     func result() async throws {
         let fixture = try SignatureFixture()
         let verified = try await fixture.verifier().verify(try await fixture.signed(), body: Self.body)
@@ -57,7 +57,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(message) == nil)
     }
 
-    @Test("a renamed label doesn't matter")
+    @Test("a renamed label doesn't matter", .shows("M6"))
     func renamedLabel() async throws {
         let fixture = try SignatureFixture()
         var message = try await fixture.signed()
@@ -67,7 +67,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(message) == nil)
     }
 
-    @Test("a valid signature with a foreign key is ignored next to the expected one, and rejected alone")
+    @Test("a valid signature with a foreign key is ignored next to the expected one, and rejected alone", .shows("M6"))
     func foreignSignature() async throws {
         var fixture = try SignatureFixture()
         let foreign = try SigningKey.generate(.es256).identified(by: "foreign")
@@ -84,7 +84,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(try await fixture.signed()) == nil)
     }
 
-    @Test("an injected invalid or malformed signature doesn't deny service")
+    @Test("an injected invalid or malformed signature doesn't deny service", .shows("M7"))
     func injectedSignature() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed()
@@ -145,7 +145,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(try await fixture.signed()) == nil)
     }
 
-    @Test("a label doesn't select a signature without the tag")
+    @Test("a label doesn't select a signature without the tag", .shows("M6"))
     func labelWithoutTag() async throws {
         var fixture = try SignatureFixture()
         fixture.profile.tag = "app"
@@ -160,6 +160,7 @@ struct MessageVerifierTests {
 
     @Test(
         "rejects malformed fields",
+        .shows("RFC 9421 §4"),
         arguments: [
             ("Signature", nil), ("Signature-Input", nil), ("Signature", ""), ("Signature", "sig1"),
             ("Signature", "sig1=()"),
@@ -190,7 +191,7 @@ struct MessageVerifierTests {
         #expect(error.message.contains("Cavage"))
     }
 
-    @Test("rejects a repeated label in either field, on one line or two")
+    @Test("rejects a repeated label in either field, on one line or two", .shows("M8", "RFC 9421 §4"))
     func repeatedLabels() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed()
@@ -205,6 +206,7 @@ struct MessageVerifierTests {
 
     @Test(
         "rejects known parameters of the wrong type or size",
+        .shows("RFC 9421 §2.3"),
         arguments: [
             "created=\"1\"", "created=?1", "created", "created=1.5", "created=@1700000000", "expires=\"x\"", "nonce=1",
             "nonce=token", "keyid=k1", "keyid=:AA==:", "alg=ed25519", "alg=1", "tag=1", "tag", "expires=1600000000",
@@ -216,7 +218,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(message)?.code == .malformedSignature)
     }
 
-    @Test("limits the fields, the signatures, the components and the parameters")
+    @Test("limits the fields, the signatures, the components and the parameters", .shows("M7", "M13"))
     func limits() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed()
@@ -242,7 +244,7 @@ struct MessageVerifierTests {
         #expect(HTTPSignatureError(.tooLarge, "").status == 400)
     }
 
-    @Test("rejects a covered field of a megabyte, and signs none")
+    @Test("rejects a covered field of a megabyte, and signs none", .shows("M13"))
     func largeField() async throws {
         var fixture = try SignatureFixture()
         fixture.profile.components.append(.ifPresent("x-large"))
@@ -279,6 +281,7 @@ struct MessageVerifierTests {
 
     @Test(
         "accepts a signature from its creation to its maximum age, with the skew of clocks",
+        .shows("M5"),
         arguments: [
             (-61, .createdInFuture), (-60, nil), (0, nil), (299, nil), (360, nil), (361, .tooOld),
         ] as [(Double, HTTPSignatureError.Code?)]
@@ -292,6 +295,7 @@ struct MessageVerifierTests {
 
     @Test(
         "rejects an expired signature",
+        .shows("M5"),
         arguments: [(30, nil), (31, .expired)] as [(Double, HTTPSignatureError.Code?)]
     )
     func expiration(_ seconds: Double, _ expected: HTTPSignatureError.Code?) async throws {
@@ -305,7 +309,7 @@ struct MessageVerifierTests {
         #expect(error?.headers["Accept-Signature"] != nil || expected == nil)
     }
 
-    @Test("rejects a signature that lacks any required component", arguments: 0..<7)
+    @Test("rejects a signature that lacks any required component", .shows("M1", "RFC 9421 §3.2"), arguments: 0..<7)
     func coverage(_ index: Int) async throws {
         let complete = try SignatureFixture()
         var reduced = complete
@@ -315,7 +319,7 @@ struct MessageVerifierTests {
         #expect(try await complete.error(message)?.code == .insufficientCoverage)
     }
 
-    @Test("an empty list of components is never enough")
+    @Test("an empty list of components is never enough", .shows("M1", "RFC 9421 §7.2, §7.3"))
     func emptyCoverage() async throws {
         let fixture = try SignatureFixture()
         let base = try SignatureBase(
@@ -341,7 +345,7 @@ struct MessageVerifierTests {
         }
     }
 
-    @Test("a component with other parameters isn't the required one")
+    @Test("a component with other parameters isn't the required one", .shows("M1"))
     func similarComponents() async throws {
         var fixture = try SignatureFixture(SignatureProfile(components: [.required(.method), .required("priority")]))
         let message = fixture.message.with("Priority", "u=1")
@@ -373,6 +377,7 @@ struct MessageVerifierTests {
 
     @Test(
         "rejects a message whose covered values changed",
+        .shows("M2"),
         arguments: ["Authorization", "DPoP", "Content-Type", "Content-Digest", "Content-Length"]
     )
     func changedFields(_ name: String) async throws {
@@ -386,7 +391,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(message.with(name, nil))?.code == .missingComponent)
     }
 
-    @Test("rejects another method, target or order of lines")
+    @Test("rejects another method, target or order of lines", .shows("M2"))
     func changedTarget() async throws {
         var fixture = try SignatureFixture()
         fixture.profile.components.append(.ifPresent("x-list"))
@@ -414,7 +419,7 @@ struct MessageVerifierTests {
         #expect(try await fixture.error(lines)?.code == .signatureInvalid)
     }
 
-    @Test("a changed byte anywhere in the parameters is rejected")
+    @Test("a changed byte anywhere in the parameters is rejected", .shows("M2"))
     func flippedParameters() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed()
@@ -432,6 +437,7 @@ struct MessageVerifierTests {
 
     @Test(
         "a changed byte anywhere in the signature is rejected, in any algorithm",
+        .shows("M2"),
         arguments: ["Ed25519", "ES256", "HS256"]
     )
     func flippedSignature(_ name: String) async throws {
@@ -463,7 +469,7 @@ struct MessageVerifierTests {
         #expect(try await complete.error(both)?.code == .signatureInvalid)
     }
 
-    @Test("error texts contain no values of the message")
+    @Test("error texts contain no values of the message", .shows("M20"))
     func errorTexts() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed()

@@ -12,7 +12,7 @@ import TokenGeneration
 struct ReplayTests {
     private static var body: Data { SignatureFixture.body }
 
-    @Test("accepts a nonce once")
+    @Test("accepts a nonce once", .shows("M4"))
     func twice() async throws {
         let fixture = try SignatureFixture()
         let verifier = try fixture.verifier()
@@ -25,7 +25,7 @@ struct ReplayTests {
         _ = try await verifier.verify(try await fixture.signed(), body: Self.body)
     }
 
-    @Test("of concurrent copies, exactly one is accepted")
+    @Test("of concurrent copies, exactly one is accepted", .shows("M4", "P39", "RFC 9421 §7.2, §7.3"))
     func concurrently() async throws {
         let fixture = try SignatureFixture()
         let verifier = try fixture.verifier()
@@ -39,7 +39,7 @@ struct ReplayTests {
         #expect(accepted == 1)
     }
 
-    @Test("a message that isn't accepted doesn't use up the nonce")
+    @Test("a message that isn't accepted doesn't use up the nonce", .shows("M4"))
     func rejectedMessages() async throws {
         let fixture = try SignatureFixture()
         let verifier = try fixture.verifier()
@@ -110,7 +110,7 @@ struct ReplayTests {
         #expect(cache.records.withLock { $0 }.map(\.owner) == ["keyid k1"])
     }
 
-    @Test("fails closed if the cache is full or unreachable")
+    @Test("fails closed if the cache is full or unreachable", .shows("M4"))
     func outage() async throws {
         let fixture = try SignatureFixture()
         let full = InMemoryReplayCache(capacity: 1)
@@ -179,7 +179,7 @@ struct ReplayTests {
         #expect(throws: HTTPSignatureError(.invalidProfile, "")) { _ = try SignatureNonces(secret: Secret("")) }
     }
 
-    @Test("a profile without times isn't accepted")
+    @Test("a profile without times isn't accepted", .shows("M5"))
     func timelessProfile() throws {
         var fixture = try SignatureFixture()
         fixture.profile.requiredParameters = ["keyid"]
@@ -216,7 +216,7 @@ struct ContentTests {
         }
     }
 
-    @Test("rejects another body under a covered digest")
+    @Test("rejects another body under a covered digest", .shows("M3", "Y6"))
     func changedBody() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed()
@@ -227,7 +227,7 @@ struct ContentTests {
         }
     }
 
-    @Test("rejects a body that the signature doesn't cover, if the profile requires that")
+    @Test("rejects a body that the signature doesn't cover, if the profile requires that", .shows("M3"))
     func uncoveredBody() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed(fixture.get, body: Data())
@@ -247,7 +247,7 @@ struct ContentTests {
         #expect(try await fixture.error(message, body: Self.body)?.code == .digestMismatch)
     }
 
-    @Test("checks all supported digests of the field, and ignores the others")
+    @Test("checks all supported digests of the field, and ignores the others", .shows("M3"))
     func severalDigests() async throws {
         let fixture = try SignatureFixture()
         let sha256 = try HTTPDigest(of: Self.body).fieldValue
@@ -276,7 +276,7 @@ struct ContentTests {
         }
     }
 
-    @Test("a signed field with weak digests only isn't accepted")
+    @Test("a signed field with weak digests only isn't accepted", .shows("M3"))
     func weakDigest() async throws {
         var fixture = try SignatureFixture()
         fixture.profile.components = [.required(.method), .required(ComponentIdentifier("content-digest").binary)]
@@ -320,7 +320,7 @@ struct ContentTests {
         #expect(try await streamed(fixture, message, [Data("x".utf8)]) == (Data("x".utf8), .digestMismatch))
     }
 
-    @Test("streamed content that isn't covered must be empty, and its header must not say otherwise")
+    @Test("streamed content that isn't covered must be empty, and its header must not say otherwise", .shows("M3"))
     func uncoveredStream() async throws {
         let fixture = try SignatureFixture()
         let message = try await fixture.signed(fixture.get, body: Data())

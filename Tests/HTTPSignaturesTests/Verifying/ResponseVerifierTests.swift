@@ -83,7 +83,7 @@ struct ResponseVerifierTests {
         #expect(found == expected, "\(path)")
     }
 
-    @Test("verifies a response with the request as it was sent, including its digest")
+    @Test("verifies a response with the request as it was sent, including its digest", .shows("P39", "RFC 9421 §2.4"))
     func success() async throws {
         try await withServer { setting in
             setting.server.on(.post, "/x") { request in
@@ -101,7 +101,7 @@ struct ResponseVerifierTests {
         }
     }
 
-    @Test("rejects unsigned, damaged, moved and replaced responses")
+    @Test("rejects unsigned, damaged, moved and replaced responses", .shows("M17"))
     func rejection() async throws {
         try await withServer { setting in
             setting.server.on(.get, "/unsigned") { _ in .text("the content") }
@@ -130,7 +130,7 @@ struct ResponseVerifierTests {
         }
     }
 
-    @Test("an unsigned redirect isn't followed, and its target must be covered")
+    @Test("an unsigned redirect isn't followed, and its target must be covered", .shows("M17"))
     func redirects() async throws {
         try await withServer { setting in
             setting.server.on(.get, "/to") { try await setting.sign(.text("the content"), to: $0) }
@@ -213,7 +213,7 @@ struct ResponseVerifierTests {
         }
     }
 
-    @Test("a streamed body throws at its end if it isn't the signed one")
+    @Test("a streamed body throws at its end if it isn't the signed one", .shows("M17"))
     func streaming() async throws {
         try await withServer { setting in
             let content = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })

@@ -41,7 +41,7 @@ struct WebBotAuthTests {
         return fixture
     }
 
-    @Test("accepts the draft's vectors", arguments: DraftVector.all)
+    @Test("accepts the draft's vectors", .shows("P41", "Web Bot Auth, draft 1"), arguments: DraftVector.all)
     func vectors(_ vector: DraftVector) async throws {
         #expect(DraftVector.all.count == 5)
         let isDirectory = vector.request != nil
@@ -102,7 +102,7 @@ struct WebBotAuthTests {
         }
     }
 
-    @Test("needs a covered agent that is an https URL without parameters")
+    @Test("needs a covered agent that is an https URL without parameters", .shows("Web Bot Auth, draft 1"))
     func agentRule() async throws {
         var fixture = try fixture(try agent())
         let signed = try await fixture.signed(fixture.get, body: Data())
@@ -125,7 +125,7 @@ struct WebBotAuthTests {
         }
     }
 
-    @Test("a signature isn't attributed to an agent that it doesn't cover")
+    @Test("a signature isn't attributed to an agent that it doesn't cover", .shows("M19"))
     func attribution() async throws {
         var fixture = try fixture(nil)
         let agent = ComponentIdentifier("signature-agent")
@@ -205,7 +205,10 @@ struct SignatureAgentKeysTests {
         )
     }
 
-    @Test("publishes the keys with one signature per key, and fetches them again")
+    @Test(
+        "publishes the keys with one signature per key, and fetches them again",
+        .shows("P41", "Web Bot Auth, draft 1")
+    )
     func publishing() async throws {
         let keys = try [SigningKey.generate(.ed25519), SigningKey.generate(.es256), SigningKey.generate(.ps512)]
         let signers = try keys.map { key in
@@ -270,6 +273,7 @@ struct SignatureAgentKeysTests {
 
     @Test(
         "doesn't fetch from a URL that could reach inside the network",
+        .shows("M18", "Z4"),
         arguments: [
             "http://agent.example/", "https://agent.example:8443/", "https://127.0.0.1/", "https://2130706433/",
             "https://0x7f.1/", "https://0x7f000001/", "https://[::1]/", "https://localhost/", "https://metadata/",
@@ -285,7 +289,7 @@ struct SignatureAgentKeysTests {
         #expect(HTTPSignatureError(.directoryRejected, "").status == 503)
     }
 
-    @Test("asks the application before it fetches, and never for a test key")
+    @Test("asks the application before it fetches, and never for a test key", .shows("M18"))
     func permission() async throws {
         let key = try SigningKey.generate(.ed25519)
         let thumbprint = key.verificationKey.thumbprint
@@ -301,7 +305,7 @@ struct SignatureAgentKeysTests {
         #expect(try await setting.code("https://good.example/", nil) == .unknownKey)
     }
 
-    @Test("a key of one agent isn't a key of another")
+    @Test("a key of one agent isn't a key of another", .shows("M19"))
     func pairs() async throws {
         let (first, second) = (try SigningKey.generate(.ed25519), try SigningKey.generate(.ed25519))
         let setting = Setting { request in
@@ -313,7 +317,7 @@ struct SignatureAgentKeysTests {
         #expect(setting.transport.requests.map(\.url.path) == ["/keys", "/keys"])
     }
 
-    @Test("rejects redirects, errors, other types, too many keys and too many bytes", arguments: 0..<6)
+    @Test("rejects redirects, errors, other types, too many keys and too many bytes", .shows("M18"), arguments: 0..<6)
     func badResponses(_ index: Int) async throws {
         let key = try SigningKey.generate(.ed25519)
         var good = Self.directory([key])

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -190,7 +191,7 @@ struct SDJWTCommandInteropTests {
         return claims
     }
 
-    @Test("jwt sd issue, the peer's holder, jwt sd verify", arguments: SDJWTPeer.Case.all)
+    @Test("jwt sd issue, the peer's holder, jwt sd verify", .shows("RFC 9901 §4–§8"), arguments: SDJWTPeer.Case.all)
     func issue(item: SDJWTPeer.Case) async throws {
         let token = try await CommandRun.text(
             [
@@ -204,7 +205,11 @@ struct SDJWTCommandInteropTests {
         #expect(claims == item.expected)
     }
 
-    @Test("The peer's issuer, jwt sd present, the peer's verifier", arguments: SDJWTPeer.Case.all)
+    @Test(
+        "The peer's issuer, jwt sd present, the peer's verifier",
+        .shows("RFC 9901 §4–§8"),
+        arguments: SDJWTPeer.Case.all
+    )
     func present(item: SDJWTPeer.Case) async throws {
         let token = try await Peer.issue(item, key: issuerKey, holder: holderKey.verificationKey)
         let presentation = try await CommandRun.text(

@@ -42,7 +42,11 @@ struct HTTP2Tests {
         await transport.close()
     }
 
-    @Test("Requests share connections and get their own responses", arguments: Connection.allCases)
+    @Test(
+        "Requests share connections and get their own responses",
+        .shows("P21", "RFC 9113"),
+        arguments: Connection.allCases
+    )
     func multiplexing(_ connection: Connection) async throws {
         try await with(connection) { side in
             // Send one request first, so that the others find a connection to share.
@@ -117,7 +121,7 @@ struct HTTP2Tests {
 /// An HTTP/2 server that sends useless frames endlessly (`Tests/Interop/frame_peer.py`).
 @Suite("CurlTransport and frame floods", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
 struct FrameFloodTests {
-    @Test("Closes a connection with a frame flood, and continues on others")
+    @Test("Closes a connection with a frame flood, and continues on others", .shows("N10"))
     func floods() async throws {
         for kind in ["PING", "SETTINGS", "WINDOW_UPDATE", "PRIORITY", "unknown", "empty DATA"] {
             let transport = try CurlTransport(
@@ -145,7 +149,7 @@ struct NginxDrainingTests {
     /// The number of requests, which `INTEROP_POSTS` can raise.
     private static let count = ProcessInfo.processInfo.environment["INTEROP_POSTS"].flatMap { Int($0) } ?? 5000
 
-    @Test("Every POST gets a response and is processed once")
+    @Test("Every POST gets a response and is processed once", .shows("N1"))
     func posts() async throws {
         let name = UUID().uuidString
         let url = try #require(URL(string: Interop.required("INTEROP_DRAINING") + "/number"))

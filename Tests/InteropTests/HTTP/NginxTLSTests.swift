@@ -8,6 +8,7 @@ import Testing
 struct NginxTLSTests {
     @Test(
         "Uses HTTP/2 if both support it, HTTP/1.1 if the client requires it, in both TLS versions",
+        .shows("RFC 9113"),
         arguments: ["TLS12", "TLS13"],
         [(CurlTransport.ProtocolVersion.negotiated, "HTTP/2.0"), (.http1, "HTTP/1.1")]
     )
@@ -24,7 +25,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("Rejects a server outside the configured TLS versions")
+    @Test("Rejects a server outside the configured TLS versions", .shows("RFC 8446, RFC 5246"))
     func versions() async throws {
         for (peer, minimum, maximum) in [("TLS12", TLSVersion.tls13, TLSVersion?.none), ("TLS13", .tls12, .tls12)] {
             var tls = try TLSPeer.trust()
@@ -85,7 +86,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("Computes the same pins as openssl", arguments: ["leaf", "intermediate", "authority"])
+    @Test("Computes the same pins as openssl", .shows("1.33"), arguments: ["leaf", "intermediate", "authority"])
     func pins(certificate: String) async throws {
         let file = try TLSPeer.file("\(certificate).pem")
         let script = """
@@ -138,7 +139,7 @@ struct NginxTrustTests {
         return String(decoding: try await client.makeRequest(URLRequest(url: url)), as: UTF8.self)
     }
 
-    @Test("A request with a wrong pin never reaches the server's log")
+    @Test("A request with a wrong pin never reaches the server's log", .shows("Y7"))
     func wrongPin() async throws {
         let (stopped, sent) = ("/ok?\(UUID().uuidString)", "/ok?\(UUID().uuidString)")
         let wrong = try NetworkClient(tls: pinning(["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]))
@@ -157,7 +158,7 @@ struct NginxTrustTests {
         #expect(try !log().contains(stopped))
     }
 
-    @Test("Resumes a TLS session without pins, and never with them")
+    @Test("Resumes a TLS session without pins, and never with them", .shows("H12"))
     func sessions() async throws {
         let pin = try PublicKeyPin(certificate: Data(contentsOf: URL(filePath: file("server.pem")))).description
         for (tls, expected) in [

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import Networking
+import TestSupport
 import Testing
 
 /// The nginx server that `Tests/Interop/run` started with `Tests/Interop/nginx.conf`.
@@ -258,7 +259,7 @@ struct NginxFailureTests {
         #expect(handshake.output.contains("Verify return code: 0 (ok)"))
     }
 
-    @Test("Rejects TLS 1.1", arguments: Engine.allCases)
+    @Test("Rejects TLS 1.1", .shows("3.4"), arguments: Engine.allCases)
     func outdatedProtocol(engine: Engine) async throws {
         let url = try #require(URL(string: Interop.required("INTEROP_OUTDATED") + "/ok"))
         let error = await #expect(throws: NetworkError(.tls, "")) {

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import Networking
+import TestSupport
 import Testing
 
 @Suite("Proxies: tinyproxy and microsocks", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(20)))
@@ -39,7 +40,7 @@ struct ProxyInteropTests {
         }
     }
 
-    @Test("A tunnel through the proxy reaches TLS servers", arguments: ["TLS12", "TLS13"])
+    @Test("A tunnel through the proxy reaches TLS servers", .shows("P20"), arguments: ["TLS12", "TLS13"])
     func tunnel(peer: String) async throws {
         try await withClient(http(Self.right)) { client in
             let version = peer == "TLS12" ? "TLSv1.2" : "TLSv1.3"
@@ -81,7 +82,7 @@ struct ProxyInteropTests {
         }
     }
 
-    @Test("A SOCKS5 proxy forwards plain requests and TLS")
+    @Test("A SOCKS5 proxy forwards plain requests and TLS", .shows("RFC 1928, RFC 1929"))
     func socks() async throws {
         try await withClient(socks(Self.right)) { client in
             #expect(try await client.makeRequest(Nginx.request("/via")) == Data("|".utf8))

@@ -3,6 +3,7 @@ import FoundationNetworking
 import Networking
 import OAuth2
 import ResourceServer
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -172,6 +173,7 @@ struct ClientServerTests {
 struct CertificateServerTests {
     @Test(
         "Authenticates with a certificate, issued by an authority or self-signed",
+        .shows("RFC 8705 §2, §5"),
         arguments: OAuth2Peer.allCases,
         [("tls_client_auth", "client"), ("self_signed_tls_client_auth", "self-signed")]
     )

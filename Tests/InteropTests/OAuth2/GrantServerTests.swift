@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 import WorkloadIdentity
@@ -162,7 +163,11 @@ final class PlatformTokenServerTests {
         return FileTokenSource(path: file.path, audience: audience)
     }
 
-    @Test("Authenticates the client with an assertion in a file", arguments: [OAuth2Peer.authlib, .idpyoidc])
+    @Test(
+        "Authenticates the client with an assertion in a file",
+        .shows("RFC 7521 §4.2, RFC 7523 §2.2 (of others)"),
+        arguments: [OAuth2Peer.authlib, .idpyoidc]
+    )
     func assertion(peer: OAuth2Peer) async throws {
         let server = try await peer.server()
         let client = "private_key_jwt"

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -246,7 +247,11 @@ struct ResourceServerTests {
         }
     }
 
-    @Test("Finds the authorization server in a resource's metadata", arguments: OAuth2Peer.allCases)
+    @Test(
+        "Finds the authorization server in a resource's metadata",
+        .shows("RFC 9728 §5.1"),
+        arguments: OAuth2Peer.allCases
+    )
     func metadata(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Protected resource metadata (RFC 9728)", peer) {
             let request = URLRequest(url: try resource(of: peer))

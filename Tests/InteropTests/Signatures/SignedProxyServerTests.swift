@@ -49,7 +49,11 @@ struct SignedProxyServerTests {
         SignedClient(algorithm: algorithm, profile: .proxied, responseProfile: .proxiedResponse)
     }
 
-    @Test("Both sides verify our requests over HTTP/2, and we the responses", arguments: SignaturePeer.algorithms)
+    @Test(
+        "Both sides verify our requests over HTTP/2, and we the responses",
+        .shows("P39"),
+        arguments: SignaturePeer.algorithms
+    )
     func ours(algorithm: JWSAlgorithm) async throws {
         let route = try Route()
         let url = try route.url("/orders%2F1//%7Eada/\(SignaturePeer.name(of: algorithm))?state=open&q=a%20b+c")
@@ -165,6 +169,7 @@ struct SignedProxyServerTests {
 
     @Test(
         "Both sides reject a path that the proxy has decoded",
+        .shows("M12", "RFC 9421 §2.2"),
         arguments: [("plain", true), ("a%7Eb", false), ("a%2Fb", false), ("a//b", false), ("a/../b", false)]
     )
     func decodedPath(part: String, isUnchanged: Bool) async throws {

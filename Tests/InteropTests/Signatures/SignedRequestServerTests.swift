@@ -14,7 +14,7 @@ import TokenGeneration
     .limitedConcurrency
 )
 struct SignedRequestServerTests {
-    @Test("http-message-signatures verifies our requests", arguments: SignaturePeer.algorithms)
+    @Test("http-message-signatures verifies our requests", .shows("P39"), arguments: SignaturePeer.algorithms)
     func ours(algorithm: JWSAlgorithm) async throws {
         let origin = try Interop.required("INTEROP_SIGNATURES")
         let path = try "/orders%2F1/\(SignaturePeer.name(of: algorithm))?state=open&q=a%20b+c"
@@ -88,7 +88,11 @@ struct SignedRequestServerTests {
 
     // MARK: The peer's requests
 
-    @Test("Our server verifies requests of http-message-signatures", arguments: SignaturePeer.algorithms)
+    @Test(
+        "Our server verifies requests of http-message-signatures",
+        .shows("RFC 9421 §3.3, §6.2"),
+        arguments: SignaturePeer.algorithms
+    )
     func theirs(algorithm: JWSAlgorithm) async throws {
         try await SignedServer(algorithm: algorithm).run { server in
             for method in ["GET", "POST"] {
@@ -175,7 +179,11 @@ extension SignaturePeer.Order {
     .limitedConcurrency
 )
 struct SignedResponseServerTests {
-    @Test("Our client verifies responses of http-message-signatures", arguments: SignaturePeer.algorithms)
+    @Test(
+        "Our client verifies responses of http-message-signatures",
+        .shows("RFC 9421 §2.4"),
+        arguments: SignaturePeer.algorithms
+    )
     func theirs(algorithm: JWSAlgorithm) async throws {
         let url = try Interop.required("INTEROP_SIGNATURES") + "/orders/\(SignaturePeer.name(of: algorithm))?state=open"
         try await SignedClient(algorithm: algorithm).run { client in
@@ -196,6 +204,7 @@ struct SignedResponseServerTests {
 
     @Test(
         "Our client rejects responses of http-message-signatures after any change",
+        .shows("M17"),
         arguments: SignedServer.Change.allCases
     )
     func theirsChanged(change: SignedServer.Change) async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -34,7 +35,7 @@ struct AlgorithmInteropTests {
         #expect(Set(missing) == Self.unsupported[peer]?.intersection(JWSAlgorithm.implemented))
     }
 
-    @Test("Exchanges tokens and keys in both directions", arguments: cases)
+    @Test("Exchanges tokens and keys in both directions", .shows("J1", "RFC 8812"), arguments: cases)
     func ours(peer: Peer, algorithm: JWSAlgorithm) async throws {
         let key = try SigningKey.generate(algorithm)
         let token = try JWTGenerator(payload: Self.claims, signingService: key).token()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -37,7 +38,11 @@ struct MLDSAInteropTests {
         }
     }
 
-    @Test("Reads the peer's keys in each format of RFC 9881 and RFC 9964, and its tokens", arguments: algorithms)
+    @Test(
+        "Reads the peer's keys in each format of RFC 9881 and RFC 9964, and its tokens",
+        .shows("RFC 9964"),
+        arguments: algorithms
+    )
     func theirs(algorithm: JWSAlgorithm) async throws {
         let (privateForms, publicForms) = try await forms(algorithm)
         let names = ["pkcs8 PEM", "pkcs8 DER", "encrypted PEM", "encrypted DER", "jwk", "both", "expanded"]

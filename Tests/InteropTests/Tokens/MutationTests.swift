@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -40,7 +41,7 @@ struct MutationTests {
         }
     }
 
-    @Test("Agrees with the peers on malleated, DER-encoded, shortened and lengthened signatures")
+    @Test("Agrees with the peers on malleated, DER-encoded, shortened and lengthened signatures", .shows("C2"))
     func signatures() async throws {
         let parts = token.split(separator: ".")
         let input = parts[0] + "." + parts[1]

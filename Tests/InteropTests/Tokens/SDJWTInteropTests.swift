@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -74,7 +75,11 @@ struct SDJWTInteropTests {
         return claims
     }
 
-    @Test("The peer issues; this package holds, and both present and verify", arguments: SDJWTPeer.Case.all)
+    @Test(
+        "The peer issues; this package holds, and both present and verify",
+        .shows("J24", "RFC 9901 §4.2"),
+        arguments: SDJWTPeer.Case.all
+    )
     func theirs(item: SDJWTPeer.Case) async throws {
         let token = try await Peer.issue(item, key: issuerKey, holder: holderKey.verificationKey)
         let holder = try SDJWTHolder(token, verifiedBy: verifier)
@@ -85,7 +90,11 @@ struct SDJWTInteropTests {
         try await check(Peer.present(token, disclosing: item.disclosed, binding: binding), item)
     }
 
-    @Test("This package issues; the peer holds, and both present and verify", arguments: SDJWTPeer.Case.all)
+    @Test(
+        "This package issues; the peer holds, and both present and verify",
+        .shows("J24", "RFC 9901 §4.2"),
+        arguments: SDJWTPeer.Case.all
+    )
     func ours(item: SDJWTPeer.Case) async throws {
         let token = try issue(item).compact
         try await check(Peer.present(token, disclosing: item.disclosed, binding: binding), item)
@@ -96,7 +105,7 @@ struct SDJWTInteropTests {
         #expect(claims.map(Self.withoutKey) == item.expected)
     }
 
-    @Test("Both compute every hash", arguments: [NamedHash.sha384, .sha512])
+    @Test("Both compute every hash", .shows("RFC 9901 §4.1.1"), arguments: [NamedHash.sha384, .sha512])
     func hashes(hash: NamedHash) async throws {
         let item = SDJWTPeer.Case.all[2]
         let ours = try issue(item, hash).compact
@@ -114,7 +123,7 @@ struct SDJWTInteropTests {
         }
     }
 
-    @Test("Exchanges the flattened JSON serialization, whose members the peer has elsewhere")
+    @Test("Exchanges the flattened JSON serialization, whose members the peer has elsewhere", .shows("RFC 9901 §8"))
     func flattened() async throws {
         let item = SDJWTPeer.Case.all[4]
         let key = holderKey.verificationKey
@@ -139,7 +148,7 @@ struct SDJWTInteropTests {
         #expect(try verify(bound, .json, .notRequired).claims["age"] == 42)
     }
 
-    @Test("Exchanges the general JSON serialization with two signatures")
+    @Test("Exchanges the general JSON serialization with two signatures", .shows("RFC 9901 §8"))
     func general() async throws {
         let item = SDJWTPeer.Case.all[1]
         let presentation = try present(SDJWTHolder(issue(item).compact, verifiedBy: verifier), item).flattenedJSON()
@@ -295,7 +304,7 @@ struct SDJWTTamperingTests {
         return (parts.joined(separator: "~"), true)
     }
 
-    @Test("Both verifiers reject a change", arguments: Change.allCases)
+    @Test("Both verifiers reject a change", .shows("V19", "RFC 9901 §7.1"), arguments: Change.allCases)
     func rejected(change: Change) async throws {
         let (token, isBound) = try changed(change)
         let rule = isBound ? binding.rule : KeyBindingRule.notRequired
@@ -323,7 +332,7 @@ struct SDJWTTamperingTests {
 
     /// [RFC 9901 §7.1](https://www.rfc-editor.org/rfc/rfc9901#section-7.1), step 5, requires the
     /// rejection.
-    @Test("Rejects disclosures that nothing refers to, which the peer ignores")
+    @Test("Rejects disclosures that nothing refers to, which the peer ignores", .shows("V19", "RFC 9901 §7.1"))
     func unreferenced() async throws {
         let token = try issued().compact
         let foreign = SignedText.base64URL(Data(#"["salt","admin",true]"#.utf8))

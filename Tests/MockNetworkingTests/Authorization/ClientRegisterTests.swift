@@ -10,7 +10,7 @@ import TokenGeneration
 struct ClientRegisterTests {
     private var peer: AuthorizationPeer { .current }
 
-    @Test("Accepts assertions for only the issuer, with or without a type")
+    @Test("Accepts assertions for only the issuer, with or without a type", .shows("RFC 7523 §3, RFC 10070 §4"))
     func assertions() async throws {
         let issuer = JSONValue.string(peer.server.metadata.issuer)
         for audience in [issuer, .array([issuer])] {
@@ -37,7 +37,7 @@ struct ClientRegisterTests {
         }
     }
 
-    @Test("Rejects an assertion with any wrong claim")
+    @Test("Rejects an assertion with any wrong claim", .shows("O25", "RFC 7523 §3, RFC 10070 §4"))
     func wrongAssertions() async throws {
         let now = Int(peer.time.date.timeIntervalSince1970)
         let claims: [(String, JSONObject)] = [

@@ -187,7 +187,7 @@ struct MockAuthorizationServerTests {
         #expect(peer.server.issuedTokenCount == 1)
     }
 
-    @Test("Exchanges an active token for one with the requested scope")
+    @Test("Exchanges an active token for one with the requested scope", .shows("RFC 8693 §2"))
     func tokenExchange() async throws {
         let subject = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read")).accessToken
         let exchange = [
@@ -228,7 +228,7 @@ struct RefreshTokenRotationTests {
         }
     }
 
-    @Test("Using a replaced refresh token revokes its token chain, and nothing else")
+    @Test("Using a replaced refresh token revokes its token chain, and nothing else", .shows("RFC 9700 §2.2.2, §4.14"))
     func reuse() async throws {
         let first = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada").expose { $0 }
         let others = peer.server.issueRefreshToken(clientID: "secretive", subject: "bob").expose { $0 }

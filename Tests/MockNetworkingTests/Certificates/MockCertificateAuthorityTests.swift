@@ -2,6 +2,7 @@ import COpenSSL
 import Foundation
 import MockNetworking
 import OpenSSLCrypto
+import TestSupport
 import Testing
 
 /// Tests of the issued certificates, parsed by OpenSSL.
@@ -32,7 +33,7 @@ struct MockCertificateAuthorityTests {
         #expect(Data(trusted.der) == root.certificateDER)
     }
 
-    @Test("Sets the extensions for each certificate's purpose")
+    @Test("Sets the extensions for each certificate's purpose", .shows("RFC 5280"))
     func extensions() throws {
         let root = try MockCertificateAuthority()
         let intermediate = try root.makeIntermediate()

@@ -290,7 +290,7 @@ struct DiscrepancyTests {
         #expect(transport.discrepancies() == [])
     }
 
-    @Test("Reports missing requests as unmet, with the expected count")
+    @Test("Reports missing requests as unmet, with the expected count", .shows("P26"))
     func unmet() async throws {
         let transport = MockTransport()
         transport.expect(.init(.get, "/a"), .status(200), .status(200))

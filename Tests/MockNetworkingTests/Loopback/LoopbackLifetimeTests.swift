@@ -190,7 +190,7 @@ import Testing
         #expect(try await eventually { held == nil })
     }
 
-    @Test("Leaks neither descriptors nor threads")
+    @Test("Leaks neither descriptors nor threads", .shows("Y8"))
     func nothingLeaks() async {
         // In a separate process, because other suites open and close descriptors all the time.
         await #expect(processExitsWith: .success) {

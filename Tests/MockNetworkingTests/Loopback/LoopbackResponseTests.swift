@@ -321,7 +321,7 @@ struct LoopbackDigestTests {
         }
     }
 
-    @Test("Adds the digests that the request asks for, with the preferred algorithm")
+    @Test("Adds the digests that the request asks for, with the preferred algorithm", .shows("RFC 9530 §4"))
     func wanted() async throws {
         let sha256 = try HTTPDigest(of: Self.content).fieldValue
         let sha512 = try HTTPDigest(of: Self.content, by: .sha512).fieldValue

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.limitedConcurrency, .tags(.concurrency)) struct LoopbackServerTests {
-    @Test("Responds to a request, and records it")
+    @Test("Responds to a request, and records it", .shows("P26"))
     func answersAndRecords() async throws {
         let time = ManualTime()
         var configuration = LoopbackServer.Configuration()

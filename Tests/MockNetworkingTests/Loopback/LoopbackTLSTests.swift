@@ -25,7 +25,7 @@ import Testing
         return configuration
     }
 
-    @Test("Serves requests over TLS, and records the negotiated parameters")
+    @Test("Serves requests over TLS, and records the negotiated parameters", .shows("RFC 6066 §3, RFC 7301"))
     func requests() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
             #expect(server.baseURL.absoluteString == "https://127.0.0.1:\(server.port)")
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test("Accepts a client without ALPN")
+    @Test("Accepts a client without ALPN", .shows("RFC 6066 §3, RFC 7301"))
     func withoutALPN() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
             _ = try await withTLS(server, Options(roots: [authority], offersALPN: false)) { try $0.handshake() }

@@ -58,7 +58,7 @@ import Testing
         #expect(try await transport.send(request, limits: .init()).status == 203)
     }
 
-    @Test("Responds with a closure, as a step or after the script")
+    @Test("Responds with a closure, as a step or after the script", .shows("1.1", "4.15"))
     func handler() async throws {
         let transport = MockTransport(steps: [.handler { _ in .init(status: 418) }]) { request in
             HTTPTransportResponse(status: 200, body: (request.bodyData() ?? Data()) + Data(request.url.path.utf8))

@@ -14,7 +14,7 @@ import Testing
         return URLSession(configuration: configuration)
     }
 
-    @Test("Responds with a handler that receives the request")
+    @Test("Responds with a handler that receives the request", .shows("3.34"))
     func requestHandler() async throws {
         let session = makeSession()
         var request = URLRequest(url: url)
@@ -91,7 +91,7 @@ import Testing
         #expect(outcomes.responses.withLock { $0 } == 0)
     }
 
-    @Test("Gives only one test at a time access to the handler")
+    @Test("Gives only one test at a time access to the handler", .shows("3.34"))
     func exclusive() async throws {
         let log = Log<String>()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -119,7 +119,7 @@ import Testing
         #expect(response.allHeaderFields.isEmpty)
     }
 
-    @Test("Reads a body from the data or the stream, completely or not at all")
+    @Test("Reads a body from the data or the stream, completely or not at all", .shows("3.34"))
     func bodyData() {
         var request = URLRequest(url: url)
         #expect(request.httpBodyData() == nil)

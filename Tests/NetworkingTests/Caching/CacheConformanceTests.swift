@@ -17,7 +17,7 @@ struct CacheConformanceTests {
         #expect(all.cases.count == 288)
     }
 
-    @Test("Stores, validates and replaces responses as the case requires")
+    @Test("Stores, validates and replaces responses as the case requires", .shows("RFC 9111"))
     func scripted() async throws {
         for test in try CacheCases.all.get().cases {
             let server = CacheCaseServer(test)
@@ -37,7 +37,7 @@ struct CacheConformanceTests {
         "304-etag-update-response-Content-Encoding",
     ]
 
-    @Test("Stores, validates and replaces responses of a server as the case requires")
+    @Test("Stores, validates and replaces responses of a server as the case requires", .shows("P14", "RFC 9111"))
     func loopback() async throws {
         for test in try CacheCases.all.get().cases where !Self.rejected.contains(test.id) {
             let server = CacheCaseServer(test)

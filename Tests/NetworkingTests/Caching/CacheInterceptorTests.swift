@@ -12,7 +12,7 @@ struct CacheInterceptorTests {
         "ETag": "\"1\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Cache-Control": "max-age=0", "X-A": "old",
     ]
 
-    @Test("Answers with a fresh response and its age, without a request")
+    @Test("Answers with a fresh response and its age, without a request", .shows("RFC 9111"))
     func fresh() async throws {
         let fixture = CacheFixture(.text("a", headers: .fresh), .text("b", headers: .fresh))
         let first = try await fixture.response()
@@ -25,7 +25,7 @@ struct CacheInterceptorTests {
         #expect(fixture.sent == 2)
     }
 
-    @Test("Validates a stale response and adopts the fields of the 304")
+    @Test("Validates a stale response and adopts the fields of the 304", .shows("RFC 9111 §4.3"))
     func validation() async throws {
         let fixture = CacheFixture(
             .text("first", headers: Self.dated),
@@ -107,7 +107,7 @@ struct CacheInterceptorTests {
         #expect(try await stream.stream.collect(upTo: 9) == Data("c".utf8))
     }
 
-    @Test("Generates a 504 for only-if-cached without a response, and doesn't retry it")
+    @Test("Generates a 504 for only-if-cached without a response, and doesn't retry it", .shows("RFC 9111 §5.2"))
     func onlyIfCached() async throws {
         let fixture = CacheFixture(.text("a", headers: .fresh), after: [Retry.Policy.maxRetries(3)])
         let fields = ["Cache-Control": "only-if-cached"]

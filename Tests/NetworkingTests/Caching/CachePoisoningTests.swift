@@ -14,7 +14,7 @@ struct CachePoisoningTests {
         #expect(fixture.transport.requests[1].headers["If-None-Match"] == nil, "line \(line)")
     }
 
-    @Test("Doesn't store a response with control characters or line breaks in a field")
+    @Test("Doesn't store a response with control characters or line breaks in a field", .shows("P14"))
     func splitting() async throws {
         for value in ["x\r\nSet-Cookie: a=b", "x\u{0}", "x\u{7F}", "x\n"] {
             try await expectNotStored(.fresh + ["X-A": value])
@@ -22,7 +22,7 @@ struct CachePoisoningTests {
         try await expectNotStored(.fresh + ["X A\r\nB": "x"])
     }
 
-    @Test("Doesn't store a response whose Vary matches no request, or is too large")
+    @Test("Doesn't store a response whose Vary matches no request, or is too large", .shows("RFC 9111 §4.1"))
     func vary() async throws {
         let many = (0..<17).map { "a\($0)" }.joined(separator: ",")
         let long = String(repeating: "a", count: 2_000)
@@ -86,7 +86,7 @@ struct CachePoisoningTests {
         #expect(try await fixture.text() == "a")
     }
 
-    @Test("Repeats the request without conditions after a 304 with another tag")
+    @Test("Repeats the request without conditions after a 304 with another tag", .shows("RFC 9111 §4.3"))
     func otherTag() async throws {
         for (stored, received) in [("\"1\"", "\"2\""), ("W/\"1\"", "\"1\""), ("W/\"1\"", "W/\"2\"")] {
             let fixture = CacheFixture(
@@ -129,7 +129,7 @@ struct CachePoisoningTests {
         #expect(try await fixture.response(url: url).body == Data("b".utf8))
     }
 
-    @Test("Malformed or excessive Cache-Control fields forbid storing")
+    @Test("Malformed or excessive Cache-Control fields forbid storing", .shows("RFC 9111 §3, §3.5"))
     func directives() async throws {
         for value in [
             "max-age=60, \"", "max-age=60, a=\"no-store", "max-age=60 no-store", "max-age=60; no-store",
@@ -193,6 +193,7 @@ struct CacheInvalidationTests {
 
     @Test(
         "Removes the responses for Location and Content-Location of the same origin",
+        .shows("RFC 9111 §4.4"),
         arguments: [
             ("Location", "/other?x=1", true), ("Content-Location", "other?x=1#f", true),
             ("Location", "HTTP://A.example:80/other?x=1", true), ("Location", "/other", false),
@@ -233,7 +234,7 @@ struct CacheInvalidationTests {
         #expect(try await client.makeRequest(CacheFixture.request()) == Data("b".utf8))
     }
 
-    @Test("Doesn't store a response that an unsafe request has overtaken")
+    @Test("Doesn't store a response that an unsafe request has overtaken", .shows("RFC 9111 §4.4"))
     func overtaken() async throws {
         let gate = ResponseGate()
         let fixture = CacheFixture(

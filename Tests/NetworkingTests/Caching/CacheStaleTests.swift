@@ -13,7 +13,7 @@ struct CacheStaleTests {
     ]
     private static let tolerant: HTTPHeaders = ["Cache-Control": "max-age=1, stale-if-error=10"]
 
-    @Test("Answers at once with a stale response, and renews it in the background")
+    @Test("Answers at once with a stale response, and renews it in the background", .shows("P14", "RFC 5861"))
     func whileRevalidating() async throws {
         let ended = AttemptCounter()
         let fixture = CacheFixture(
@@ -141,7 +141,11 @@ struct CacheStaleTests {
         }
     }
 
-    @Test("Answers with a stale response after the first failure, without retries", arguments: [500, 502, 503, 504, 0])
+    @Test(
+        "Answers with a stale response after the first failure, without retries",
+        .shows("RFC 5861"),
+        arguments: [500, 502, 503, 504, 0]
+    )
     func onError(status: Int) async throws {
         let failure: MockTransport.Step =
             status == 0 ? .failure(NetworkError(.connectionLost, "")) : .status(status)

@@ -24,7 +24,7 @@ struct CacheValueTests {
 
     private static func date(_ offset: TimeInterval) -> String { HTTPDate.format(now + offset) }
 
-    @Test("Calculates the lifetime from max-age, Expires or Last-Modified, in this order")
+    @Test("Calculates the lifetime from max-age, Expires or Last-Modified, in this order", .shows("RFC 9111 §4.2"))
     func lifetimes() {
         let modified = Self.date(-1_000)
         let cases: [(HTTPHeaders, Int, TimeInterval)] = [
@@ -45,7 +45,7 @@ struct CacheValueTests {
         }
     }
 
-    @Test("Calculates the age from Age, Date, the duration of the request and the time since")
+    @Test("Calculates the age from Age, Date, the duration of the request and the time since", .shows("RFC 9111 §4.2"))
     func ages() {
         let cases: [(HTTPHeaders, TimeInterval, TimeInterval)] = [
             ([:], 0, 2), (["Age": "10"], 5, 17), (["Date": Self.date(-100)], 5, 105),
@@ -58,7 +58,7 @@ struct CacheValueTests {
         #expect(freshness([:], after: -1).ageField == "2147483648")
     }
 
-    @Test("Reads directives in any case and form, and rejects what isn't a directive")
+    @Test("Reads directives in any case and form, and rejects what isn't a directive", .shows("RFC 9111 §5.2"))
     func directives() {
         let directives = CacheDirectives(["No-Store , MAX-AGE=\"5\",,a=\"b,c=\\\"d\"", "private=\"x\", private"])
         #expect(!directives.isMalformed)
@@ -106,7 +106,7 @@ struct CacheValueTests {
         for (text, key) in cases { #expect(CacheKey.url(try #require(URL(string: text))) == key, "\(text)") }
     }
 
-    @Test("Compares the values of varying fields without meaningless differences")
+    @Test("Compares the values of varying fields without meaningless differences", .shows("RFC 9111 §4.1"))
     func variants() {
         func variant(_ name: String, _ value: String?) -> String? {
             var request = HTTPRequest(url: URL(string: "http://a.example/")!)
@@ -212,6 +212,7 @@ struct MemoryResponseCacheTests {
 struct CacheCredentialTests {
     @Test(
         "Stores a response to a request with credentials only if its Cache-Control allows it",
+        .shows("RFC 9111 §3, §3.5"),
         arguments: [
             ("max-age=60", false), ("max-age=60, no-cache", false), ("max-age=60, proxy-revalidate", false),
             ("max-age=60, private=\"x\"", false), ("max-age=60, private", true), ("max-age=60, public", true),
@@ -230,7 +231,7 @@ struct CacheCredentialTests {
         }
     }
 
-    @Test("Doesn't answer a user with another user's response")
+    @Test("Doesn't answer a user with another user's response", .shows("P14", "RFC 9111 §3, §3.5"))
     func users() async throws {
         let fixture = CacheFixture(
             .text("a", headers: .personal),

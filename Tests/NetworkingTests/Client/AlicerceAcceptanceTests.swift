@@ -24,7 +24,7 @@ struct AlicerceAcceptanceTests {
         )
     }
 
-    @Test("Appends to the query of an absolute endpoint, in order")
+    @Test("Appends to the query of an absolute endpoint, in order", .shows("2.13"))
     func absoluteEndpoints() {
         let plain = "https://api.example/a/"
         #expect(SampleEndpoint(plain).url == plain)
@@ -33,7 +33,7 @@ struct AlicerceAcceptanceTests {
         #expect(SampleEndpoint("\(plain)?x=1&y=2", query: ["b": 2, "a": 1]).url == "\(plain)?x=1&y=2&b=2&a=1")
     }
 
-    @Test("A resource makes the endpoint's request and fails with the endpoint's error")
+    @Test("A resource makes the endpoint's request and fails with the endpoint's error", .shows("0.7", "0.8", "1.8"))
     func requestMaking() async throws {
         var endpoint = SampleEndpoint("https://api.example/a")
         let transport = MockTransport(.status(204))
@@ -46,7 +46,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.cause is Odd)
     }
 
-    @Test("A mapped decoding maps the model of the same response and fails with the mapping's error")
+    @Test("A mapped decoding maps the model of the same response and fails with the mapping's error", .shows("1.31"))
     func mapping() throws {
         let url = try #require(request.url)
         let response = HTTPResponse(url: url, status: 200, headers: ["X-A": "1"], body: Data("hello".utf8))
@@ -57,7 +57,11 @@ struct AlicerceAcceptanceTests {
         #expect(try ModelDecoding<HTTPResponse>.response.decode(response).headers == response.headers)
     }
 
-    @Test("Throws the transport's failure", arguments: [NetworkError.Code.connectionLost, .tls, .timedOut])
+    @Test(
+        "Throws the transport's failure",
+        .shows("2.17"),
+        arguments: [NetworkError.Code.connectionLost, .tls, .timedOut]
+    )
     func transportFailure(code: NetworkError.Code) async throws {
         let error = await expectFailure(code) {
             _ = try await client(MockTransport(.failure(NetworkError(code, "scripted")))).response(for: request)
@@ -66,7 +70,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.endpoint == "1")
     }
 
-    @Test("Rejects a response that isn't HTTP")
+    @Test("Rejects a response that isn't HTTP", .shows("2.18"))
     func notHTTP() async throws {
         try await withLoopbackServer { server in
             server.fallback { _ in .raw("220 mail.example ESMTP\r\n") }
@@ -76,7 +80,7 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("A rule sees each failure with the history until the request succeeds")
+    @Test("A rule sees each failure with the history until the request succeeds", .shows("1.24"))
     func rules() async throws {
         let seen = Mutex<[String]>([])
         let rule = Retry.Policy.custom { failure in
@@ -93,7 +97,10 @@ struct AlicerceAcceptanceTests {
         #expect(seen.withLock { $0 } == ["connectionLost 0 true true", "connectionLost 1 true true"])
     }
 
-    @Test("A throwing authenticator ends the operation before sending; a retrying one is asked again")
+    @Test(
+        "A throwing authenticator ends the operation before sending; a retrying one is asked again",
+        .shows("2.6", "2.8")
+    )
     func authenticators() async throws {
         let transport = MockTransport(.status(401), .text("ok"))
         let failing = Changing.request { _ in throw Odd() }
@@ -107,7 +114,7 @@ struct AlicerceAcceptanceTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2"])
     }
 
-    @Test("An authenticator in the chain is only asked about requests that were made")
+    @Test("An authenticator in the chain is only asked about requests that were made", .shows("0.17", "0.19", "1.16"))
     func authenticatorAsInterceptor() async throws {
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retryAfter(.seconds(3)) : .none }
         let refusing = Changing.request { _ in throw Odd() }
@@ -121,7 +128,7 @@ struct AlicerceAcceptanceTests {
         #expect(time.sleeps == [.seconds(3)])
     }
 
-    @Test("A policy in the chain gets the failed request and response")
+    @Test("A policy in the chain gets the failed request and response", .shows("0.14"))
     func policyAsInterceptor() async throws {
         let seen = Mutex<[String]>([])
         let policy = Retry.Policy.custom { failure in
@@ -135,7 +142,7 @@ struct AlicerceAcceptanceTests {
         #expect(seen.withLock { $0 } == ["/things/1 500 why"])
     }
 
-    @Test("An error about a response has that response; other errors have none")
+    @Test("An error about a response has that response; other errors have none", .shows("1.28"))
     func responses() async throws {
         let failed = await #expect(throws: ServerError.self) {
             _ = try await client(MockTransport(.text("no", status: 500))).response(for: request)
@@ -155,7 +162,7 @@ struct AlicerceAcceptanceTests {
         #expect(lost?.response == nil)
     }
 
-    @Test("Exhausted retries throw the last error, with its status and the history")
+    @Test("Exhausted retries throw the last error, with its status and the history", .shows("1.26", "1.28"))
     func lastErrors() async throws {
         let transport = MockTransport(.failure(NetworkError(.connectionLost, "first")), .status(503))
         let error = await expectStatus(503) {
@@ -170,7 +177,7 @@ struct AlicerceAcceptanceTests {
         #expect(last?.retry?.state.errors.compactMap { ($0 as? ServerError)?.errorCode } == [503])
     }
 
-    @Test("Every policy is asked; a delay wins over none and the longest delay wins")
+    @Test("Every policy is asked; a delay wins over none and the longest delay wins", .shows("0.13"))
     func severalPolicies() async throws {
         let asked = EventLog()
         func policy(_ name: String, _ action: Retry.Action) -> Retry.Policy {
@@ -197,7 +204,7 @@ struct AlicerceAcceptanceTests {
         expectReason(.retries(0), error?.retry)
     }
 
-    @Test("Tasks replace cancelables: cancelling twice, all at once, late and too early")
+    @Test("Tasks replace cancelables: cancelling twice, all at once, late and too early", .shows("1.43", "2.21"))
     func cancelables() async throws {
         let transport = MockTransport(.text("done"), .never, .never, .never)
         let (client, request) = (client(transport), request)
@@ -242,7 +249,7 @@ struct STRVAcceptanceTests {
         )
     }
 
-    @Test("Identifies requests by method and URL, ignoring the order of parameters")
+    @Test("Identifies requests by method and URL, ignoring the order of parameters", .shows("4.17"))
     func identity() async throws {
         func endpoint(_ path: URLPath, _ query: URLQuery) -> SampleEndpoint {
             SampleEndpoint("https://reqres.in/api", path: path, query: query)
@@ -276,7 +283,7 @@ struct STRVAcceptanceTests {
         }
     }
 
-    @Test("Respects the order of repeated parameters")
+    @Test("Respects the order of repeated parameters", .shows("4.17"))
     func repeated() async throws {
         let har = Data(
             #"""
@@ -296,7 +303,7 @@ struct STRVAcceptanceTests {
         await expectFailure(.notRecorded) { _ = try await status("x=1&sort=b&sort=a") }
     }
 
-    @Test("Decodes an API's error once per failure, with the first decoding that applies")
+    @Test("Decodes an API's error once per failure, with the first decoding that applies", .shows("4.14"))
     func errorDecoding() async throws {
         let decoded = EventLog()
         let first = ErrorDecoding { response in
@@ -323,7 +330,7 @@ struct STRVAcceptanceTests {
         #expect(decoded.all.dropFirst(3) == ["first 500", "first 500", "first 500", "first 404"])
     }
 
-    @Test("15 concurrent requests, downloads and uploads get their own responses")
+    @Test("15 concurrent requests, downloads and uploads get their own responses", .shows("4.42"))
     func concurrency() async throws {
         try await withLoopbackServer { server in
             server.fallback { .text("\($0.method) \($0.path) \($0.body.count)") }
@@ -353,7 +360,10 @@ struct STRVAcceptanceTests {
         }
     }
 
-    @Test("Script 4: three requests succeed after two 500 responses, or fail after two retries with the history")
+    @Test(
+        "Script 4: three requests succeed after two 500 responses, or fail after two retries with the history",
+        .shows("4.11")
+    )
     func retries() async throws {
         let healing = MockTransport(.status(500), .status(500), .text("ok"))
         #expect(try await client(healing, [Retry.Policy.maxRetries(3)]).makeRequest(request) == Data("ok".utf8))
@@ -368,7 +378,7 @@ struct STRVAcceptanceTests {
         #expect(error?.retry?.state.errors.count == 2)
     }
 
-    @Test("Script 4: delays of 0.1 s × n stay within a total of 0.4 s")
+    @Test("Script 4: delays of 0.1 s × n stay within a total of 0.4 s", .shows("1.23"))
     func backoff() async throws {
         let transport = MockTransport { _ in .init(status: 500) }
         let policy = Retry.Policy.backoff(
@@ -383,7 +393,7 @@ struct STRVAcceptanceTests {
         expectReason(.delay(.milliseconds(400)), error?.retry)
     }
 
-    @Test("Script 5: the endpoint decides which statuses are accepted, and the error names them")
+    @Test("Script 5: the endpoint decides which statuses are accepted, and the error names them", .shows("4.27"))
     func statuses() async throws {
         func status(_ status: Int, _ accepted: AcceptedStatuses) async throws -> Int {
             var endpoint = SampleEndpoint("https://api.example")

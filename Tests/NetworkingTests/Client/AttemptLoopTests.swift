@@ -24,7 +24,7 @@ struct AttemptLoopTests {
         )
     }
 
-    @Test("The first interceptor sees the request first and the response last")
+    @Test("The first interceptor sees the request first and the response last", .shows("P1", "4.9"))
     func order() async throws {
         let log = EventLog()
         let client = client(
@@ -35,7 +35,7 @@ struct AttemptLoopTests {
         #expect(log.all == ["a request", "b request", "b response 200", "a response 200"])
     }
 
-    @Test("Asks every voter after a failure, regardless of the others")
+    @Test("Asks every voter after a failure, regardless of the others", .shows("1.14"))
     func failure() async throws {
         let log = EventLog()
         let client = client(
@@ -49,7 +49,7 @@ struct AttemptLoopTests {
         #expect(log.all.suffix(2) == ["a failure 0", "b failure 0"])
     }
 
-    @Test("Builds the base request again for each attempt, so that changes don't add up")
+    @Test("Builds the base request again for each attempt, so that changes don't add up", .shows("0.5", "2.9", "4.14b"))
     func changing() async throws {
         let transport = MockTransport(.status(503), .text("ok"))
         let adding = Changing.request { $0.headers.append(name: "X-Added", value: "1") }
@@ -57,7 +57,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.map { $0.headers.values(for: "X-Added") } == [["1"], ["1"]])
     }
 
-    @Test("Keeps the headers of all interceptors and of an authenticator")
+    @Test("Keeps the headers of all interceptors and of an authenticator", .shows("3.15"))
     func severalInterceptors() async throws {
         let transport = MockTransport(.text("ok"))
         let headers = ["OAuth-Client-Attestation": "a", "OAuth-Client-Attestation-PoP": "b", "DPoP": "c"]
@@ -70,7 +70,10 @@ struct AttemptLoopTests {
         #expect(sent["Authorization"] == "Bearer 1")
     }
 
-    @Test("A request that can't be created isn't sent or evaluated, and the error has the cause")
+    @Test(
+        "A request that can't be created isn't sent or evaluated, and the error has the cause",
+        .shows("1.15", "2.19")
+    )
     func notMade() async throws {
         struct Refusal: Error {}
         let (transport, log) = (MockTransport(.text("ok")), EventLog())
@@ -87,7 +90,7 @@ struct AttemptLoopTests {
         #expect(log.all == ["a request"])
     }
 
-    @Test("An earlier interceptor recovers a request that a later one couldn't make")
+    @Test("An earlier interceptor recovers a request that a later one couldn't make", .shows("1.11"))
     func recovering() async throws {
         struct Refusal: Error {}
         struct Fallback: RequestInterceptor {
@@ -135,14 +138,14 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("An interceptor replaces a response before its status is checked")
+    @Test("An interceptor replaces a response before its status is checked", .shows("0.5", "2.9"))
     func replacingResponse() async throws {
         let mending = Changing.response { $0 = HTTPResponse(url: $0.url, status: 200, body: Data("mended".utf8)) }
         let client = client(MockTransport(.status(500)), [mending])
         #expect(try await client.makeRequest(request) == Data("mended".utf8))
     }
 
-    @Test("An error of a response interceptor fails the attempt and can be retried")
+    @Test("An error of a response interceptor fails the attempt and can be retried", .shows("4.14b"))
     func failingResponse() async throws {
         struct Distrust: Error {}
         let transport = MockTransport(.text("bad"), .text("bad"))
@@ -162,7 +165,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("Fails after two retries, with the last error and the history")
+    @Test("Fails after two retries, with the last error and the history", .shows("0.22", "1.26"))
     func exhausted() async throws {
         let transport = MockTransport(.status(500), .status(502), .status(503))
         let client = client(transport, [Retry.Policy.maxRetries(2)])
@@ -172,7 +175,7 @@ struct AttemptLoopTests {
         #expect(error?.description.hasSuffix("gave up after 2 retries") == true)
     }
 
-    @Test("Waits for all delays and adds them up")
+    @Test("Waits for all delays and adds them up", .shows("0.4", "1.3", "4.12"))
     func delays() async throws {
         let transport = MockTransport(.status(500), .status(500), .status(500), .text("ok"))
         let seen = EventLog()
@@ -185,7 +188,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps == Array(repeating: .milliseconds(10), count: 3))
     }
 
-    @Test("Ignores a delay of zero or less", arguments: [Duration.zero, .milliseconds(-1_337)])
+    @Test("Ignores a delay of zero or less", .shows("0.24"), arguments: [Duration.zero, .milliseconds(-1_337)])
     func noDelay(_ delay: Duration) async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let policy = Retry.Policy.custom { failure in
@@ -196,7 +199,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("A rule ends the retries with a custom reason")
+    @Test("A rule ends the retries with a custom reason", .shows("0.22"))
     func customReason() async throws {
         struct Enough: Error {}
         let transport = MockTransport(.status(500), .status(500), .status(500))
@@ -210,14 +213,14 @@ struct AttemptLoopTests {
         #expect(error?.retry?.state.totalDelay == .milliseconds(20))
     }
 
-    @Test("Asks policies about transport failures, too")
+    @Test("Asks policies about transport failures, too", .shows("0.21"))
     func transportFailure() async throws {
         let transport = MockTransport(.failure(NetworkError(.connectionLost, "cut")), .text("ok"))
         let client = client(transport, [Retry.Policy.maxRetries(1)])
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    @Test("Doesn't start a delay that would end after the deadline")
+    @Test("Doesn't start a delay that would end after the deadline", .shows("P4"))
     func deadlineBeforeDelay() async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let policy = Retry.Policy.backoff(.constant(.seconds(5), until: .maxRetries(9)))
@@ -231,7 +234,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("Uses a custom priority of actions")
+    @Test("Uses a custom priority of actions", .shows("1.6"))
     func priority() async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let client = NetworkClient(
@@ -242,7 +245,7 @@ struct AttemptLoopTests {
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    @Test("Policies and authenticators don't affect each other's retries")
+    @Test("Policies and authenticators don't affect each other's retries", .shows("0.18", "4.24"))
     func authenticationApart() async throws {
         let transport = MockTransport(.status(401), .status(503), .text("ok"))
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retry : .none }
@@ -275,7 +278,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("Stops an authenticator that never gives up")
+    @Test("Stops an authenticator that never gives up", .shows("2.7"))
     func authenticationForEver() async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: 401) }
         let client = client(transport, [CountingAuthenticator { _, _ in .retry }])
@@ -284,7 +287,7 @@ struct AttemptLoopTests {
         #expect(error?.retry?.state.authenticationErrors.count == 10)
     }
 
-    @Test("Cancelling a delay ends the operation at once")
+    @Test("Cancelling a delay ends the operation at once", .shows("0.25"))
     func cancellingDelay() async throws {
         let time = ManualTime()
         let client = NetworkClient(
@@ -299,7 +302,7 @@ struct AttemptLoopTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("Cancelling a request asks no policy")
+    @Test("Cancelling a request asks no policy", .shows("1.29"))
     func cancellingExchange() async throws {
         let (log, transport) = (EventLog(), MockTransport(.never))
         let client = client(transport, [RecordingInterceptor("a", log: log, action: { _ in .retry })])
@@ -350,7 +353,7 @@ struct AttemptLoopTests {
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    @Test("A task that is already cancelled sends nothing")
+    @Test("A task that is already cancelled sends nothing", .shows("1.29"))
     func cancelledBefore() async throws {
         let transport = MockTransport(.text("ok"))
         let (client, request) = (client(transport, []), request)

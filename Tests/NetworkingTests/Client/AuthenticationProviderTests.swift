@@ -46,7 +46,7 @@ struct AuthenticationProviderTests {
             )
     }
 
-    @Test("Replaces Authorization by the provider's token, which the client's interceptors see")
+    @Test("Replaces Authorization by the provider's token, which the client's interceptors see", .shows("3.9", "3.12"))
     func sending() async throws {
         let (transport, provider, log) = (MockTransport(.text("ok")), Provider(.success("a1")), EventLog())
         let watching = Changing.request { log.append($0.headers["Authorization"] ?? "none") }
@@ -55,7 +55,7 @@ struct AuthenticationProviderTests {
         #expect(log.all == ["Bearer a1"] && provider.calls.all == ["http://as.example/ read - deadline"])
     }
 
-    @Test("Sends nothing without a provider")
+    @Test("Sends nothing without a provider", .shows("3.9"))
     func noProvider() async throws {
         let transport = MockTransport()
         await expectFailure(.authenticationProviderNotPresent) { try await call(transport, nil) }

@@ -12,7 +12,7 @@ import Testing
 /// changes it. Each run has its own process, so that it can count descriptors and threads.
 @Suite("Fault run", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct FaultRunTests {
-    @Test("Without keep-alive, each attempt arrives exactly once and has exactly one outcome")
+    @Test("Without keep-alive, each attempt arrives exactly once and has exactly one outcome", .shows("H15"))
     func freshConnections() async {
         await #expect(processExitsWith: .success) { try await FaultRun(reusesConnections: false).perform() }
     }

@@ -39,7 +39,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("Treats a 401 with a Basic challenge like any other error", arguments: Engine.allCases)
+    @Test("Treats a 401 with a Basic challenge like any other error", .shows("G7", "2.5"), arguments: Engine.allCases)
     func basicChallenge(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("no", status: 401, headers: ["WWW-Authenticate": #"Basic realm="x""#]))
@@ -102,7 +102,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("Sends the URL's path and query unchanged, one after the other on the same connection")
+    @Test("Sends the URL's path and query unchanged, one after the other on the same connection", .shows("Q7"))
     func targets() async throws {
         try await withLoopbackServer { server async throws in
             server.onAnyMethod("/*") { _ in .text("") }

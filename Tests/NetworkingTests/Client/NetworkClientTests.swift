@@ -14,7 +14,7 @@ struct NetworkClientTests {
         return request
     }
 
-    @Test("Returns the body of each response")
+    @Test("Returns the body of each response", .shows("3.2", "3.6"))
     func body() async throws {
         let client = NetworkClient(transport: MockTransport(.text("one"), .text("two")))
         let request = try request("http://a.example/x")
@@ -22,14 +22,18 @@ struct NetworkClientTests {
         #expect(try await client.makeRequest(request) == Data("two".utf8))
     }
 
-    @Test("Returns empty data for an empty success", arguments: [200, 204, 205])
+    @Test("Returns empty data for an empty success", .shows("1.27"), arguments: [200, 204, 205])
     func empty(_ status: Int) async throws {
         let client = NetworkClient(transport: MockTransport(.status(status)))
         let request = try request("http://a.example/x")
         #expect(try await client.makeRequest(request) == Data())
     }
 
-    @Test("Throws a ServerError for a status other than 2xx", arguments: [300, 304, 400, 401, 404, 500, 503])
+    @Test(
+        "Throws a ServerError for a status other than 2xx",
+        .shows("3.6", "3.26"),
+        arguments: [300, 304, 400, 401, 404, 500, 503]
+    )
     func failure(_ status: Int) async throws {
         let client = NetworkClient(
             transport: MockTransport(.status(status, headers: ["X-Id": "7"], body: Data("why".utf8)))
@@ -44,6 +48,7 @@ struct NetworkClientTests {
 
     @Test(
         "Errors name the last component of the path",
+        .shows("3.28"),
         arguments: [("http://a.example", nil), ("http://a.example/", "/"), ("http://a.example/a/b?c=d", "b")]
     )
     func endpoint(_ url: String, _ endpoint: String?) async throws {
@@ -57,7 +62,7 @@ struct NetworkClientTests {
         #expect(network?.endpoint == endpoint)
     }
 
-    @Test("Returns the whole response")
+    @Test("Returns the whole response", .shows("1.4", "3.6"))
     func response() async throws {
         let client = NetworkClient(
             transport: MockTransport(.status(201, headers: ["Location": "/x/1", "Set-Cookie": "a", "Set-Cookie": "b"]))
@@ -70,7 +75,7 @@ struct NetworkClientTests {
         #expect(response.urlResponse.statusCode == 201)
     }
 
-    @Test("Sends the request unchanged, with a default User-Agent")
+    @Test("Sends the request unchanged, with a default User-Agent", .shows("3.5"))
     func sending() async throws {
         let transport = MockTransport(.text(""), .text(""))
         let client = NetworkClient(transport: transport)
@@ -100,7 +105,7 @@ struct NetworkClientTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("The earlier of the request's and the operation's timeout limits an attempt")
+    @Test("The earlier of the request's and the operation's timeout limits an attempt", .shows("P4", "2.4"))
     func deadlines() async throws {
         let (transport, time) = (MockTransport(.text(""), .text(""), .text("")), ManualTime())
         let client = NetworkClient(
@@ -117,7 +122,7 @@ struct NetworkClientTests {
         #expect(transport.requests.allSatisfy { $0.limits.maximumBodySize == 123 })
     }
 
-    @Test("Uses a URLSession configuration with its protocol classes and headers")
+    @Test("Uses a URLSession configuration with its protocol classes and headers", .shows("3.3", "3.5", "4.8"))
     func configuration() throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["user-agent": "configured"]
@@ -127,7 +132,7 @@ struct NetworkClientTests {
         #expect(NetworkClient(configuration: .ephemeral).options.userAgent == UserAgent().description)
     }
 
-    @Test("Uses libcurl by default")
+    @Test("Uses libcurl by default", .shows("2.4", "3.2"))
     func defaultTransport() {
         #expect(NetworkClient().transport is CurlTransport)
     }

@@ -50,7 +50,7 @@ struct RequestAttemptTests {
         #expect(Set(observer.all.map(\.context.operation)).count == 2)
     }
 
-    @Test("Reports an attempt without a request if the request can't be created")
+    @Test("Reports an attempt without a request if the request can't be created", .shows("1.15"))
     func notMade() async throws {
         struct Refusal: Error {}
         let observer = AttemptJournal()
@@ -135,7 +135,7 @@ struct URLRequestAuthorizationTests {
         #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
-    @Test("Sending rejects credentials with a line break")
+    @Test("Sending rejects credentials with a line break", .shows("H1"))
     func lineBreak() async throws {
         let client = NetworkClient(transport: try CurlTransport())
         var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))

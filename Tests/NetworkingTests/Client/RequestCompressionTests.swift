@@ -44,6 +44,7 @@ struct RequestCompressionTests {
 
     @Test(
         "Compresses JSON of any media type",
+        .shows("P34"),
         arguments: ["application/json", "application/problem+json; charset=utf-8", "text/json"]
     )
     func json(_ contentType: String) async throws {
@@ -162,7 +163,10 @@ struct RequestCompressionTests {
         #expect(transport.requests[1].body == Data(Self.text.utf8))
     }
 
-    @Test("Sends a rejected POST once more without compression, and remembers the origin")
+    @Test(
+        "Sends a rejected POST once more without compression, and remembers the origin",
+        .shows("P34", "RFC 9110 §15.5.16, RFC 7694 §3")
+    )
     func unsupported() async throws {
         let transport = MockTransport(.status(415), .text("ok"), .text("ok"), .text("ok"))
         let client = client(transport)
@@ -187,6 +191,7 @@ struct RequestCompressionTests {
 
     @Test(
         "Believes the Accept-Encoding of a rejection",
+        .shows("RFC 9110 §15.5.16, RFC 7694 §3"),
         arguments: [("identity", true), ("gzip;q=0, br", true), ("", true), ("GZIP", false), ("*;q=0.1", false)]
     )
     func acceptEncoding(_ value: String, isRemembered: Bool) async throws {

@@ -116,7 +116,7 @@ struct DigestSenderTests {
         )
     }
 
-    @Test("A stale digest is never sent", arguments: [true, false], HTTPDigest.Field.allCases)
+    @Test("A stale digest is never sent", .shows("N15"), arguments: [true, false], HTTPDigest.Field.allCases)
     func stale(hasSender: Bool, field: HTTPDigest.Field) async throws {
         let transport = MockTransport(.status(204))
         let change = Changing.request { $0.body = .data(Data("changed".utf8)) }
@@ -158,6 +158,7 @@ struct DigestSenderTests {
 
     @Test(
         "Repr-Digest of a partial body is about other bytes",
+        .shows("RFC 9530 §3.1"),
         arguments: ["Content-Range", "Upload-Complete", "Upload-Offset"]
     )
     func partial(field: String) async throws {
@@ -166,7 +167,7 @@ struct DigestSenderTests {
         #expect(sent.headers["Repr-Digest"] == value)
     }
 
-    @Test("A redirect policy's request is checked, too")
+    @Test("A redirect policy's request is checked, too", .shows("N15"))
     func customRedirect() async throws {
         let transport = MockTransport(.status(307, headers: ["Location": "/other"]), .status(204))
         let client = NetworkClient(transport: transport, interceptors: [DigestSender()])
@@ -186,6 +187,7 @@ struct DigestSenderTests {
 
     @Test(
         "Adds the digest of files, replayable streams and forms",
+        .shows("RFC 9530 §2, §3 (messages)"),
         arguments: TransportUnderTest.allCases,
         ["file", "stream", "form"]
     )
@@ -217,6 +219,7 @@ struct DigestSenderTests {
 
     @Test(
         "A given digest of a stream is checked while it's sent",
+        .shows("N15", "P37", "RFC 9530 §2, §3 (messages)"),
         arguments: TransportUnderTest.allCases,
         [small, large]
     )
@@ -259,7 +262,7 @@ struct DigestSenderTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("A file that changes after its digest was computed isn't sent completely")
+    @Test("A file that changes after its digest was computed isn't sent completely", .shows("N15"))
     func changedFile() async throws {
         try await withTemporaryFile(Self.large) { file in
             try await withLoopbackServer { server async throws in

@@ -41,7 +41,7 @@ struct DigestVerifierTests {
         .response(HTTPTransportResponse(status: status, headers: headers, body: body))
     }
 
-    @Test("Asks for a digest of content without a coding, unless the request says otherwise")
+    @Test("Asks for a digest of content without a coding, unless the request says otherwise", .shows("RFC 9530 §4"))
     func preferences() async throws {
         let transport = MockTransport(.status(204), .status(204), .status(204))
         _ = try await NetworkClient(transport: transport, interceptors: [DigestVerifier()]).makeRequest(request())
@@ -57,6 +57,7 @@ struct DigestVerifierTests {
 
     @Test(
         "Verifies the digests of a response, in memory or streamed",
+        .shows("N12", "P37", "RFC 9530 §2, §3 (messages)"),
         arguments: TransportUnderTest.allCases,
         [false, true]
     )
@@ -96,7 +97,7 @@ struct DigestVerifierTests {
         }
     }
 
-    @Test("A stream delivers its parts and then throws, again and again")
+    @Test("A stream delivers its parts and then throws, again and again", .shows("N12"))
     func stream() async throws {
         let wrong = try Self.wrong()
         try await withLoopbackServer { server async throws in
@@ -167,7 +168,7 @@ struct DigestVerifierTests {
         #expect(missing?.code == .digestMissing)
     }
 
-    @Test("Responses without content aren't verified")
+    @Test("Responses without content aren't verified", .shows("RFC 9530 §3.1"))
     func withoutContent() async throws {
         let wrong: HTTPHeaders = ["Content-Digest": try Self.wrong(), "Repr-Digest": try Self.wrong()]
         let required = DigestVerifier(isRequired: true)
@@ -186,7 +187,7 @@ struct DigestVerifierTests {
         }
     }
 
-    @Test("A missing digest is an error if it's required", arguments: [false, true])
+    @Test("A missing digest is an error if it's required", .shows("N13"), arguments: [false, true])
     func missing(isStreamed: Bool) async throws {
         let required = DigestVerifier(isRequired: true)
         for headers: HTTPHeaders in [[:], ["Content-Digest": "md5=:AAAA:"], ["Digest": "SHA-256=AAAA"]] {
@@ -209,6 +210,7 @@ struct DigestVerifierTests {
 
     @Test(
         "Decoded content can't be verified, and coded content can",
+        .shows("N14"),
         arguments: TransportUnderTest.allCases,
         [false, true]
     )
@@ -254,7 +256,12 @@ struct DigestVerifierTests {
         }
     }
 
-    @Test("Verifies digests in trailer fields", arguments: [false, true], HTTPDigest.Field.allCases)
+    @Test(
+        "Verifies digests in trailer fields",
+        .shows("N13", "RFC 9530 §6.4"),
+        arguments: [false, true],
+        HTTPDigest.Field.allCases
+    )
     func trailers(isStreamed: Bool, field: HTTPDigest.Field) async throws {
         let cases: [(String?, Bool, NetworkError.Code?)] = [
             (try Self.right(), false, nil), (try Self.right(.sha512), true, nil),
@@ -282,7 +289,7 @@ struct DigestVerifierTests {
         }
     }
 
-    @Test("Before a cache, it prevents the storage of wrong content")
+    @Test("Before a cache, it prevents the storage of wrong content", .shows("N16"))
     func cache() async throws {
         let headers: HTTPHeaders = ["Cache-Control": "max-age=60", "Content-Digest": try Self.right()]
         let transport = MockTransport(step(headers, Data("wrong".utf8)), step(headers))

@@ -62,7 +62,11 @@ struct HTTPDigestTests {
         #expect(Self.file?.ours.count == 7)
     }
 
-    @Test("The RFC's digests match, except those with errors", arguments: file?.cases ?? [])
+    @Test(
+        "The RFC's digests match, except those with errors",
+        .shows("RFC 9530 §2, §3 (fields)"),
+        arguments: file?.cases ?? []
+    )
     func example(_ example: Example) throws {
         let algorithm = try #require(HTTPDigest.Algorithm(rawValue: example.alg))
         let right = example.must == "match" ? example.printed : try #require(example.derived)
@@ -82,7 +86,7 @@ struct HTTPDigestTests {
         }
     }
 
-    @Test("Our own cases have the expected result", arguments: file?.ours ?? [])
+    @Test("Our own cases have the expected result", .shows("RFC 9530 §2, §3 (fields)"), arguments: file?.ours ?? [])
     func own(_ own: Own) throws {
         let headers = HTTPHeaders([HTTPHeaders.Field(name: own.field, value: own.value)])
         switch own.id {
@@ -146,6 +150,7 @@ struct HTTPDigestTests {
 
     @Test(
         "Preferences are ordered by weight, then by position",
+        .shows("RFC 9530 §4"),
         arguments: [
             (["sha-512=3, sha-256=10, unixsum=0"], [.sha256, .sha512]),
             (["sha-512=5", "sha-256=5"], [.sha512, .sha256]),

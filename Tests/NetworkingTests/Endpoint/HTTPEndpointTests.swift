@@ -14,7 +14,7 @@ struct HTTPEndpointTests {
         let baseURL: URL
     }
 
-    @Test("Defaults keep the URL and add no headers or body")
+    @Test("Defaults keep the URL and add no headers or body", .shows("0.15", "4.1"))
     func defaults() throws {
         for text in [
             "https://mindera.com/somepath", "https://mindera.com/somepath/?a=b&a=c", "http://a.example?",
@@ -33,7 +33,7 @@ struct HTTPEndpointTests {
         }
     }
 
-    @Test("Puts the path, query, headers, method and body into the request")
+    @Test("Puts the path, query, headers, method and body into the request", .shows("0.16", "2.12", "2.22"))
     func everything() throws {
         var endpoint = SampleEndpoint(
             "https://mindera.com",
@@ -66,6 +66,7 @@ struct HTTPEndpointTests {
 
     @Test(
         "Rejects an invalid base URL",
+        .shows("1.7", "2.12"),
         arguments: [
             "relative/path", "/absolute", "ftp://a.example", "file:///etc/passwd", "https:///x", "https:a.example",
             "https://user@a.example", "https://user:secret@a.example/", "https://a.example/#fragment",
@@ -116,7 +117,7 @@ struct EndpointBodyTests {
         return try endpoint.urlRequest()
     }
 
-    @Test("JSON has sorted keys and its media type, and accepts a custom encoder")
+    @Test("JSON has sorted keys and its media type, and accepts a custom encoder", .shows("2.10", "4.6"))
     func json() throws {
         let user = User(name: "é", joined: Date(timeIntervalSinceReferenceDate: 1))
         let plain = try request { try .json(user) }
@@ -140,7 +141,7 @@ struct EndpointBodyTests {
         expectThrown(.invalidRequest) { try self.request { try .file(URL(filePath: "/nonexistent/file")) } }
     }
 
-    @Test("Data is application/octet-stream unless a type or header field overrides it")
+    @Test("Data is application/octet-stream unless a type or header field overrides it", .shows("4.6"))
     func data() throws {
         #expect(
             try request { .data(Data([1])) }.value(forHTTPHeaderField: "Content-Type") == "application/octet-stream"
@@ -154,7 +155,7 @@ struct EndpointBodyTests {
 
 @Suite("AcceptedStatuses and HTTPStatusClass", .computing)
 struct StatusTests {
-    @Test("Accepts ranges, single statuses and all statuses")
+    @Test("Accepts ranges, single statuses and all statuses", .shows("4.26"))
     func accepted() {
         #expect([200, 299].allSatisfy(AcceptedStatuses.successful.contains))
         #expect(![199, 300, 404].contains(where: AcceptedStatuses.successful.contains))
@@ -170,6 +171,7 @@ struct StatusTests {
 
     @Test(
         "Classifies statuses",
+        .shows("1.45", "2.14"),
         arguments: [
             (Int.min, HTTPStatusClass.unknown), (99, .unknown), (600, .unknown), (Int.max, .unknown),
             (100, .informational), (199, .informational), (200, .successful), (299, .successful), (300, .redirection),
@@ -190,7 +192,7 @@ struct HeaderFieldTests {
         "a\r\nX-Injected: 1", "a\nb", "a\rb", "a\0b", "\r\n", "a\r\n folded", "\u{1}", "a\u{7F}",
     ]
 
-    @Test("Rejects an endpoint with a malformed header field value", arguments: values)
+    @Test("Rejects an endpoint with a malformed header field value", .shows("N3"), arguments: values)
     func endpointValue(_ value: String) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["X-Fine": "1", "X-Tenant": value]
@@ -225,7 +227,7 @@ struct HeaderFieldTests {
         case uploadHeaders, uploadContentType, session, sessionName, transport
     }
 
-    @Test("Sends nothing, regardless of the field's source", arguments: Way.allCases, ["a\r\nb", "a\0b"])
+    @Test("Sends nothing, regardless of the field's source", .shows("N3"), arguments: Way.allCases, ["a\r\nb", "a\0b"])
     func ways(_ way: Way, _ value: String) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -275,7 +277,7 @@ struct HeaderFieldTests {
         }
     }
 
-    @Test("Names and types of form parts can't inject header fields", arguments: values)
+    @Test("Names and types of form parts can't inject header fields", .shows("N3"), arguments: values)
     func form(_ value: String) throws {
         var form = MultipartFormData()
         #expect(throws: NetworkError(.invalidRequest, "")) {
@@ -301,7 +303,7 @@ struct HeaderFieldTests {
         #expect(count.withLock { $0 } == 2)
     }
 
-    @Test("Child processes don't inherit the files that the package opens")
+    @Test("Child processes don't inherit the files that the package opens", .shows("N8"))
     func files() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "opened-\(UUID())")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -11,6 +11,7 @@ struct URLPathTests {
 
     @Test(
         "Joins base and path with exactly one slash and keeps other slashes",
+        .shows("1.7", "4.2"),
         arguments: [
             ("https://a.example/somepath/", "/another/path", "https://a.example/somepath/another/path"),
             ("https://a.example/somepath", "/another/path", "https://a.example/somepath/another/path"),
@@ -29,7 +30,7 @@ struct URLPathTests {
         #expect(url(URLPath(path), below: base) == expected)
     }
 
-    @Test("An interpolated value stays one segment")
+    @Test("An interpolated value stays one segment", .shows("H2", "4.2", "RFC 3986 §5, §2"))
     func values() {
         enum Kind: String { case first = "a/1" }
         let (name, number) = ("a/b?c#d;e%2F+&=ü", 42)
@@ -57,6 +58,7 @@ struct URLPathTests {
 
     @Test(
         "Rejects a path that would address another resource",
+        .shows("H2"),
         arguments: [
             URLPath("/a/../b"), "..", "/./a", "/a/.", "/\(".")\(".")/a", "/.\(".")", "/a/\("..")/b", "/a/\(".")",
             "/a/\("../../admin")", "/a/\("x/..")", "/a/\("..\\x")", "/a/\("x\\..\\y")", URLPath(segments: ["a", ".."]),
@@ -111,7 +113,7 @@ struct URLQueryTests {
         SampleEndpoint(base, query: query).url.map { String($0.dropFirst(base.count)) }
     }
 
-    @Test("Repeats the name of an array, or separates elements with commas, or adds brackets")
+    @Test("Repeats the name of an array, or separates elements with commas, or adds brackets", .shows("4.4"))
     func arrays() {
         #expect(query(["filter": 1]) == "?filter=1")
         #expect(query(["filter": [1, 2, 3]]) == "?filter=1&filter=2&filter=3")
@@ -124,7 +126,10 @@ struct URLQueryTests {
         )
     }
 
-    @Test("Encodes names and values strictly, including the plus sign that STRV doesn't escape")
+    @Test(
+        "Encodes names and values strictly, including the plus sign that STRV doesn't escape",
+        .shows("H2", "1.7", "4.3")
+    )
     func encoding() {
         #expect(query(["name[first]": "name]surname"]) == "?name%5Bfirst%5D=name%5Dsurname")
         #expect(query(["q": "a+b&c=d#e f/ü?"]) == "?q=a%2Bb%26c%3Dd%23e%20f%2F%C3%BC%3F")
@@ -133,7 +138,7 @@ struct URLQueryTests {
         #expect(query(["t": URLQuery.percentEncoded(time), "p": "+"]) == "?t=\(time)&p=%2B")
     }
 
-    @Test("Omits nil and empty arrays, but not empty text")
+    @Test("Omits nil and empty arrays, but not empty text", .shows("4.3"))
     func omitted() {
         let (absent, present): (String?, String?) = (nil, "x")
         #expect(query(["a": absent, "b": present, "c": nil, "d": ""]) == "?b=x&d=")
@@ -153,7 +158,7 @@ struct URLQueryTests {
         #expect(self.query(["id": id]) == "?id=\(id.uuidString)")
     }
 
-    @Test("Keeps the base URL's query unchanged in front")
+    @Test("Keeps the base URL's query unchanged in front", .shows("0.15", "4.3"))
     func merging() {
         let endpoint = SampleEndpoint("https://a.example?item1=one&item2=two", query: ["item3": "three", "item4": 4])
         #expect(endpoint.url == "https://a.example?item1=one&item2=two&item3=three&item4=4")
@@ -167,6 +172,7 @@ struct URLQueryTests {
 
     @Test(
         "Rejects a value passed as percent-encoded that isn't",
+        .shows("4.5"),
         arguments: ["a b", "a#b", "%", "%4", "%zz", "é", "a\nb", "\"", "[1]"]
     )
     func rawDefects(_ value: String) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("ServerError", .computing)
 struct ServerErrorTests {
-    @Test("Has the reason, the hash and the parameters for analytics")
+    @Test("Has the reason, the hash and the parameters for analytics", .shows("3.27"))
     func parameters() {
         let hash = "83766358f64858b51afb745bbdde91bb"
         let error = ServerError(endpoint: "testendpoint", errorCode: 200)
@@ -15,6 +15,7 @@ struct ServerErrorTests {
 
     @Test(
         "Hashes the code and the endpoint",
+        .shows("3.25"),
         arguments: [
             (404, "token", "aa126b3fcee292dea74c2ba702ec2789"),
             (401, "/", "27065eee0f2ee849464cdc986cb43f0e"),
@@ -32,14 +33,14 @@ struct ServerErrorTests {
         #expect(ServerError(endpoint: nil, errorCode: 500).body.isEmpty)
     }
 
-    @Test("Has no hash without an endpoint")
+    @Test("Has no hash without an endpoint", .shows("3.25"))
     func noEndpoint() {
         let error = ServerError(endpoint: nil, errorCode: 404)
         #expect(error.hash == nil)
         #expect(error.parameters == ["endpoint": "unknown", "code": "404", "hash": "no hash", "reason": "server"])
     }
 
-    @Test("Is an NSError whose code is the status")
+    @Test("Is an NSError whose code is the status", .shows("3.26"))
     func bridging() {
         let error = ServerError(endpoint: "a", errorCode: 503) as NSError
         #expect(error.code == 503 && error.domain == "Networking.ServerError")
@@ -63,7 +64,7 @@ struct NetworkErrorTests {
         #expect(NetworkError(.timedOut, "one") != NetworkError(.closed, "one"))
     }
 
-    @Test("Describes the code, the message and the cause")
+    @Test("Describes the code, the message and the cause", .shows("4.27"))
     func description() {
         let error = NetworkError(
             .requestNotMade,

@@ -8,6 +8,7 @@ struct AuthenticationChallengeTests {
 
     @Test(
         "Parses the challenges that servers send",
+        .shows("O15", "RFC 6750 §3, §3.1 (received)", "RFC 9110 §11"),
         arguments: [
             ("Bearer", [Challenge(scheme: "Bearer")]),
             ("Basic realm=\"simple\"", [Challenge(scheme: "Basic", parameters: ["realm": "simple"])]),
@@ -96,6 +97,7 @@ struct AuthenticationChallengeTests {
 
     @Test(
         "Formats nothing that could end its quotes or its line, or parse as something else",
+        .shows("F7"),
         arguments: [
             Challenge(scheme: "Bearer", parameters: ["realm": "a\r\nSet-Cookie: b=c"]),
             Challenge(scheme: "Bearer", parameters: ["realm": "a\nb"]),
@@ -150,7 +152,7 @@ struct AuthenticationChallengeTests {
         }
     }
 
-    @Test("Terminates on every input")
+    @Test("Terminates on every input", .shows("RFC 9110 §11"))
     func random() {
         var generator = SplitMix(state: 1)
         let alphabet = Array("Bearer Basic=\",\\ \t;/é\u{0}~+")

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("HTTP messages", .computing)
 struct HTTPMessageTests {
-    @Test("Only 200…299 is successful")
+    @Test("Only 200…299 is successful", .shows("3.24"))
     func isSuccessful() throws {
         let url = try #require(URL(string: "http://a.example/"))
         for status in 0...500 {
@@ -18,7 +18,7 @@ struct HTTPMessageTests {
         }
     }
 
-    @Test("Header fields keep order and repetition and ignore case")
+    @Test("Header fields keep order and repetition and ignore case", .shows("2.14"))
     func headers() {
         var headers: HTTPHeaders = ["B": "1", "a": "2", "b": "3"]
         #expect(headers["b"] == "1")
@@ -56,12 +56,16 @@ struct HTTPMessageTests {
         }
     }
 
-    @Test("Rejects a method that isn't a token", arguments: ["", " ", "GE T", "GET\r\n", "é", "a:b"])
+    @Test(
+        "Rejects a method that isn't a token",
+        .shows("2.14", "4.7"),
+        arguments: ["", " ", "GE T", "GET\r\n", "é", "a:b"]
+    )
     func badMethod(_ name: String) {
         #expect(HTTPMethod(name) == nil)
     }
 
-    @Test("Knows which methods are idempotent")
+    @Test("Knows which methods are idempotent", .shows("RFC 9110 §9.2"))
     func idempotency() {
         #expect(HTTPMethod("GET") == .get && HTTPMethod("get") != .get)
         for method in [.get, .head, .put, .delete, .options, .trace] as [HTTPMethod] { #expect(method.isIdempotent) }
@@ -70,6 +74,7 @@ struct HTTPMessageTests {
 
     @Test(
         "Rejects a request that would change on the wire",
+        .shows("H1"),
         arguments: [
             ("ftp://a.example/", "X", "1"), ("/relative", "X", "1"), ("http:///path", "X", "1"),
             ("http://a.example/", "X\r\nY", "1"), ("http://a.example/", "", "1"),
@@ -89,6 +94,7 @@ struct HTTPDateTests {
 
     @Test(
         "Parses the three formats of RFC 9110, a two-digit day in the asctime format, and a leap second",
+        .shows("RFC 9110 §5.6.7"),
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Wed Nov 16 08:49:37 1994", 784_975_777),
@@ -126,7 +132,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse(text, now: now) == nil)
     }
 
-    @Test("Parses what it formats for random dates", arguments: UInt64(1)...4)
+    @Test("Parses what it formats for random dates", .shows("RFC 9110 §5.6.7"), arguments: UInt64(1)...4)
     func roundTrip(_ seed: UInt64) {
         var generator = SplitMix(state: seed)
         for _ in 0..<500 {
@@ -155,7 +161,7 @@ struct HTTPDateTests {
 
 @Suite("FormURLEncoded", .computing)
 struct FormURLEncodedTests {
-    @Test("Matches the example of RFC 6749 Appendix B")
+    @Test("Matches the example of RFC 6749 Appendix B", .shows("G5", "RFC 6749 B"))
     func appendixB() throws {
         let vector = try #require(try Vector.object("rfc6749-form-encoding")["appendix_b"] as? [String: Any])
         let (plain, encoded) = (vector["value_utf8"] as? String, vector["form_encoded"] as? String)
@@ -226,7 +232,7 @@ struct ExactTextTests {
         )
     }
 
-    @Test("Parses URIs at every delimiter")
+    @Test("Parses URIs at every delimiter", .shows("K5"))
     func references() {
         let reference = URIReference("http://h/\u{301}p/\u{301}/..?\u{301}q#\u{301}f")
         #expect(reference.scheme == "http")
@@ -259,7 +265,7 @@ struct ExactTextTests {
         #expect(!validator.isContradicted(by: [:]))
     }
 
-    @Test("Redacts secrets if a combining character follows a delimiter")
+    @Test("Redacts secrets if a combining character follows a delimiter", .shows("K5"))
     func redaction() {
         let fields = Redaction.standard.redacted([
             "Referer": "https://u:hidden@\u{301}h/\u{301}?\u{301}a&token=hidden",

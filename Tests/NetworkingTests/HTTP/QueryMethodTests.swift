@@ -42,7 +42,7 @@ struct QueryMethodTests {
         #expect(HTTPMethod.query.anticipatesContent)
     }
 
-    @Test("Is retried after a transient failure")
+    @Test("Is retried after a transient failure", .shows("RFC 10008"))
     func retried() async throws {
         let transport = MockTransport(.status(503), .failure(NetworkError(.connectionLost, "gone")), .text("a"))
         let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(2)])
@@ -70,7 +70,7 @@ struct QueryMethodTests {
         }
     }
 
-    @Test("Keeps the stored responses for its URL")
+    @Test("Keeps the stored responses for its URL", .shows("RFC 10008"))
     func keeps() async throws {
         let get = URLRequest(url: Self.url)
         let result = try await texts(
@@ -80,7 +80,7 @@ struct QueryMethodTests {
         #expect(result == (["a", "b", "a"], 2))
     }
 
-    @Test("Is answered from the cache for the same content only")
+    @Test("Is answered from the cache for the same content only", .shows("RFC 10008"))
     func cached() async throws {
         let requests = [
             Self.query("1"), Self.query("1"), Self.query("2"), Self.query("1", type: "text/plain"), Self.query(""),

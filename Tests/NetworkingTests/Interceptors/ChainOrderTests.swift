@@ -29,7 +29,10 @@ struct ChainOrderTests {
         return Array(log.all.dropFirst(count))
     }
 
-    @Test("Each request on the wire is seen by the wire's interceptors, and the attempt has one response")
+    @Test(
+        "Each request on the wire is seen by the wire's interceptors, and the attempt has one response",
+        .shows("4.9")
+    )
     func redirects() async throws {
         let transport = MockTransport(.status(302, headers: ["Location": "/2"]), .text("ok"))
         let client = client(transport, [probe("a"), probe("b")])

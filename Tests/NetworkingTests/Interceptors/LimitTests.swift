@@ -19,7 +19,7 @@ struct RateLimiterTests {
         )
     }
 
-    @Test("Sends a burst at once, and then requests at equal intervals")
+    @Test("Sends a burst at once, and then requests at equal intervals", .shows("P25"))
     func distances() async throws {
         let limiter = RateLimiter(10, per: .seconds(1), burst: 3, timeSource: time.timeSource)
         let client = client(limiter, MockTransport { _ in HTTPTransportResponse(status: 200) })
@@ -87,7 +87,7 @@ struct CircuitBreakerTests {
 
     private var request: URLRequest { URLRequest(url: url, timeoutInterval: .infinity) }
 
-    @Test("Enough failures in a window open the circuit, which blocks requests until the pause ends")
+    @Test("Enough failures in a window open the circuit, which blocks requests until the pause ends", .shows("P25"))
     func opening() async throws {
         let breaker = breaker()
         let transport = MockTransport(

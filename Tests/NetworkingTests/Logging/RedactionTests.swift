@@ -15,6 +15,7 @@ struct RedactionTests {
 
     @Test(
         "Redacts credential fields and keeps known schemes",
+        .shows("H18"),
         arguments: [
             ("Authorization", "Bearer s3cret", "Bearer REDACTED"), ("authorization", "DPoP s3cret", "DPoP REDACTED"),
             ("Authorization", "s3cret", "REDACTED"), ("Authorization", "s3cret more", "REDACTED"),
@@ -32,6 +33,7 @@ struct RedactionTests {
 
     @Test(
         "Redacts secrets in queries and user information in URLs",
+        .shows("H18"),
         arguments: [
             (
                 "https://a.example/x?q=1&access_token=s3cret&page=2",
@@ -71,6 +73,7 @@ struct RedactionTests {
 
     @Test(
         "Redacts secret members of JSON at any depth, and keeps all other bytes",
+        .shows("H18", "P11"),
         arguments: [
             (#"{ "access_token" : "s3cret", "n": 1.50 }"#, #"{ "access_token" : "REDACTED", "n": 1.50 }"#),
             (

@@ -18,6 +18,7 @@ struct RepeatedCredentialTests {
 
     @Test(
         "Removes members of JSON within other text",
+        .shows("H18"),
         arguments: [
             ("text/event-stream", "event: a\ndata: {\"access_token\": \"s3cret\", \"n\": 1}\n\n"),
             ("text/plain", ")]}',\n{\"access_token\": \"s3cret\", \"n\": 1}"),
@@ -119,7 +120,7 @@ struct RepeatedCredentialTests {
         }
     }
 
-    @Test("A log doesn't show a credential that the response repeats", arguments: places)
+    @Test("A log doesn't show a credential that the response repeats", .shows("H18"), arguments: places)
     func logs(_ place: String) async throws {
         let lines = Mutex<[String]>([])
         let logger = RequestLogger(level: .body, writesCurlCommands: true) { line in
@@ -132,7 +133,11 @@ struct RepeatedCredentialTests {
         expectNoSecret(log, place)
     }
 
-    @Test("A recording doesn't contain a credential that the response repeats, and plays back", arguments: places)
+    @Test(
+        "A recording doesn't contain a credential that the response repeats, and plays back",
+        .shows("H18"),
+        arguments: places
+    )
     func recordings(_ place: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "repeated-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }

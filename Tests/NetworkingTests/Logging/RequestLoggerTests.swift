@@ -57,7 +57,7 @@ struct RequestLoggerTests {
         return log.all.map { $0.replacing(/#\d+/, with: "#N") }
     }
 
-    @Test("Logs a line per request and per outcome, with number, size and duration")
+    @Test("Logs a line per request and per outcome, with number, size and duration", .shows("3.7"))
     func lines() async {
         let slow = MockTransport.Step.handler { [time] _ in
             time.advance(by: .milliseconds(41))
@@ -74,7 +74,7 @@ struct RequestLoggerTests {
         )
     }
 
-    @Test("Logs the header fields without credentials")
+    @Test("Logs the header fields without credentials", .shows("4.28"))
     func headers() async {
         let events = await events(.headers, .text("ok", headers: ["Set-Cookie": "s3cret", "X-A": "b"]), method: "GET")
         #expect(
@@ -94,7 +94,7 @@ struct RequestLoggerTests {
         )
     }
 
-    @Test("Logs truncated bodies without secrets")
+    @Test("Logs truncated bodies without secrets", .shows("4.28"))
     func bodies() async {
         let response = MockTransport.Step.json(
             "{\"access_token\":\"s3cret\",\n\"x\":\"\(String(repeating: "y", count: 99))\"}"
@@ -126,7 +126,7 @@ struct RequestLoggerTests {
         #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 bytes: Odd")
     }
 
-    @Test("Untrusted text can't start a line or control a terminal")
+    @Test("Untrusted text can't start a line or control a terminal", .shows("Z9"))
     func injection() async {
         let events = await events(
             .body,
@@ -173,7 +173,7 @@ struct CurlCommandTests {
         )
     }
 
-    @Test("A shell parses every word unchanged")
+    @Test("A shell parses every word unchanged", .shows("P12"))
     func quoting() throws {
         let request = HTTPRequest(
             method: .put,
@@ -191,7 +191,7 @@ struct CurlCommandTests {
         )
     }
 
-    @Test("Pipes binary data in only if nothing is redacted")
+    @Test("Pipes binary data in only if nothing is redacted", .shows("H18"))
     func octets() throws {
         let url = try #require(URL(string: "http://a.example/"))
         let request = HTTPRequest(method: .post, url: url, body: .data(Data([0, 0xFF, 0x41])))
@@ -213,7 +213,7 @@ struct CurlCommandTests {
 struct TraceContextTests {
     private let example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-    @Test("Parses and formats the specification's example")
+    @Test("Parses and formats the specification's example", .shows("W3C Trace Context"))
     func specification() throws {
         let trace = try #require(TraceContext(traceparent: example, tracestate: "rojo=00f067aa0ba902b7"))
         #expect(trace.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" && trace.parentID == "00f067aa0ba902b7")
@@ -227,6 +227,7 @@ struct TraceContextTests {
 
     @Test(
         "Rejects malformed values",
+        .shows("W3C Trace Context"),
         arguments: [
             "", "00", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
@@ -245,7 +246,7 @@ struct TraceContextTests {
         #expect(TraceContext(traceparent: text) == nil)
     }
 
-    @Test("Attempts of an operation share a trace, with separate spans")
+    @Test("Attempts of an operation share a trace, with separate spans", .shows("P13"))
     func attempts() async throws {
         let counter = Script()
         let transport = MockTransport(.status(503), .text("ok"), .text("ok"))

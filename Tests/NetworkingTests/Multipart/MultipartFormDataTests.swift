@@ -19,7 +19,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("Encodes the bytes of RFC 7578, including hyphens and line breaks")
+    @Test("Encodes the bytes of RFC 7578, including hyphens and line breaks", .shows("RFC 7578, RFC 2046 §5.1.1"))
     func octets() async throws {
         var form = try MultipartFormData(boundary: "AaB03x")
         form.append("Ada", name: "who")
@@ -75,7 +75,10 @@ struct MultipartFormDataTests {
         }.joined()
     }
 
-    @Test("Special characters in names and file names are read back, and don't end the field")
+    @Test(
+        "Special characters in names and file names are read back, and don't end the field",
+        .shows("G5", "4.39", "RFC 7578, RFC 2046 §5.1.1")
+    )
     func names() async throws {
         var form = try MultipartFormData(boundary: "AaB03x")
         for name in Self.names {
@@ -94,7 +97,11 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("Encodes any number of parts of every source, empty and beyond the threshold", arguments: [0, 1, 40])
+    @Test(
+        "Encodes any number of parts of every source, empty and beyond the threshold",
+        .shows("P8"),
+        arguments: [0, 1, 40]
+    )
     func matrix(count: Int) async throws {
         let large = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try await withTemporaryFile(large) { file in
@@ -133,7 +140,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("Assembles a form in memory up to the threshold, unless it contains a file")
+    @Test("Assembles a form in memory up to the threshold, unless it contains a file", .shows("4.37"))
     func threshold() async throws {
         var form = MultipartFormData()
         form.append("x", name: "a")
@@ -178,7 +185,7 @@ struct MultipartFormDataTests {
         }
     }
 
-    @Test("Rejects an invalid file, media type or boundary")
+    @Test("Rejects an invalid file, media type or boundary", .shows("4.40"))
     func refusals() async throws {
         var form = MultipartFormData()
         let folder = FileManager.default.temporaryDirectory
@@ -255,7 +262,7 @@ struct MultipartAcceptanceTests {
     /// A boundary that begins with hyphens, which follow those of the delimiter.
     private static let boundary = "--boundary--123"
 
-    @Test("Encodes two parts in memory")
+    @Test("Encodes two parts in memory", .shows("4.39"))
     func twoParts() async throws {
         var form = try MultipartFormData(boundary: Self.boundary)
         try form.append(.data(Data("Hello".utf8)), name: "first")
@@ -297,6 +304,7 @@ struct MultipartAcceptanceTests {
 
     @Test(
         "Rejects an invalid file when it is appended, without changing the form",
+        .shows("4.40"),
         arguments: ["https://example.com/a.txt", "data:text/plain,a", "file:///nowhere/at/all.txt", "file:///"]
     )
     func noFile(_ text: String) throws {

@@ -54,7 +54,10 @@ struct ClientObserverTests {
         )
     }
 
-    @Test("Reports the operation and each attempt in order, after the interceptors changed the request")
+    @Test(
+        "Reports the operation and each attempt in order, after the interceptors changed the request",
+        .shows("P44", "1.12", "1.13")
+    )
     func order() async throws {
         let witness = Witness()
         let transport = MockTransport(.status(401), .status(503), .text("ok"))
@@ -108,7 +111,7 @@ struct ClientObserverTests {
         #expect(witness.operations.first?.labels["server.address"] == "none")
     }
 
-    @Test("Sends the trace of the observer in each attempt, and keeps the request's own fields")
+    @Test("Sends the trace of the observer in each attempt, and keeps the request's own fields", .shows("P44"))
     func fields() async throws {
         let first = Witness(fields: ["traceparent": "00-one", "tracestate": "a=1", "X-Own": "other"])
         let second = Witness(fields: ["traceparent": "00-two", "baggage": "b"])

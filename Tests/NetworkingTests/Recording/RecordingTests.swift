@@ -77,7 +77,7 @@ struct RecordingTests {
         return try #require(document["log"]?["entries"] as? [[String: Any]])
     }
 
-    @Test("Records all kinds of requests as HAR 1.2 without changing them")
+    @Test("Records all kinds of requests as HAR 1.2 without changing them", .shows("P43", "4.29", "HAR 1.2"))
     func document() async throws {
         try await withFolder { folder in
             let answers = MockTransport(
@@ -121,7 +121,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("Writes no secrets to the file, which only its user can read")
+    @Test("Writes no secrets to the file, which only its user can read", .shows("H18", "Z8", "4.31"))
     func redaction() async throws {
         try await withFolder { folder in
             let answers = MockTransport(
@@ -174,7 +174,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("A failed entry leaves the document complete, and the next entry is written")
+    @Test("A failed entry leaves the document complete, and the next entry is written", .shows("4.29"))
     func unwritable() async throws {
         try await withFolder { folder in
             let file = try RecordingFile(in: folder, at: time.date, limit: 1)
@@ -219,7 +219,7 @@ struct RecordingTests {
         #expect([timings.send, timings.wait, timings.receive, timings.total] == [0, 40, 10, 100])
     }
 
-    @Test("Keeps only the newest sessions, and doesn't remove other files")
+    @Test("Keeps only the newest sessions, and doesn't remove other files", .shows("4.30"))
     func sessions() async throws {
         try await withFolder { folder in
             var files: [URL] = []
@@ -271,7 +271,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("Plays back responses in order, repeats the last one and lists the entries that weren't used")
+    @Test("Plays back responses in order, repeats the last one and lists the entries that weren't used", .shows("4.16"))
     func sequence() async throws {
         let users = try request("/users?page=2")
         let replay = try await replay(
@@ -292,7 +292,7 @@ struct RecordingTests {
         #expect(replay.unusedRequests.isEmpty)
     }
 
-    @Test("Throws for an unrecorded request and lists the recorded ones")
+    @Test("Throws for an unrecorded request and lists the recorded ones", .shows("4.16"))
     func unknown() async throws {
         let replay = try await replay([request("/a")], .text("ok"))
         for other in [try request("/b?token=s3cret"), try request("/a", .post), try request("/a?b")] {
@@ -347,7 +347,7 @@ struct RecordingTests {
         await expectFailure(.tls) { try await send(failing, request("/")) }
     }
 
-    @Test("Plays back a browser's recording without HTTP/2's pseudo-header fields")
+    @Test("Plays back a browser's recording without HTTP/2's pseudo-header fields", .shows("HAR 1.2"))
     func browser() async throws {
         let har = """
             {"log":{"version":"1.2","creator":{"name":"Browser","version":"1"},"pages":[],"entries":[{"_priority":"High",
@@ -379,7 +379,7 @@ struct RecordingTests {
         await expectFailure(.invalidRequest) { try await send(replay, request("/", headers: ["a b": "c"])) }
     }
 
-    @Test("Records a client's requests with timings and plays them back to another client")
+    @Test("Records a client's requests with timings and plays them back to another client", .shows("P27"))
     func client() async throws {
         try await withFolder { folder in
             try await withLoopbackServer { server async throws in

@@ -37,6 +37,7 @@ struct RedirectLoopbackTests {
 
     @Test(
         "Never sends credentials to another origin, and doesn't restore them on the way back",
+        .shows("G1", "P16"),
         arguments: LoopbackClientTests.Engine.allCases,
         [301, 302, 303, 307, 308]
     )
@@ -89,6 +90,7 @@ struct RedirectLoopbackTests {
 
     @Test(
         "Changes methods and bodies as RFC 9110 §15.4 requires",
+        .shows("RFC 9110 §15.4"),
         arguments: LoopbackClientTests.Engine.allCases,
         [
             (301, "POST", "GET"), (302, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"), (308, "PUT", "PUT"),
@@ -125,7 +127,11 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("Stops a redirect loop between two servers and names them", arguments: LoopbackClientTests.Engine.allCases)
+    @Test(
+        "Stops a redirect loop between two servers and names them",
+        .shows("H9"),
+        arguments: LoopbackClientTests.Engine.allCases
+    )
     func circle(_ engine: LoopbackClientTests.Engine) async throws {
         try await withServers(engine) { client, first, second in
             let there = second.url(for: "/there?secret=t0ken").absoluteString
@@ -142,7 +148,7 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("Cancels a large redirect's body while streaming, and the client keeps working")
+    @Test("Cancels a large redirect's body while streaming, and the client keeps working", .shows("H9"))
     func largeRedirect() async throws {
         try await withServers(.curl) { client, first, second in
             let moved = String(repeating: "moved ", count: 40_000)
@@ -183,7 +189,7 @@ struct RedirectTLSTests {
         return request
     }
 
-    @Test("Sends nothing from https to http")
+    @Test("Sends nothing from https to http", .shows("H8", "Z5"))
     func downgrade() async throws {
         try await withServers(
             { client, secure, plain in

@@ -78,7 +78,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("Doesn't restore credentials when a redirect leads back")
+    @Test("Doesn't restore credentials when a redirect leads back", .shows("G1"))
     func thereAndBack() async throws {
         let transport = MockTransport(
             Self.found("https://b.example/"),
@@ -237,7 +237,11 @@ struct RedirectPolicyTests {
         func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action { .none }
     }
 
-    @Test("Keeps an authenticator's field on its origin, regardless of its name", arguments: Way.allCases)
+    @Test(
+        "Keeps an authenticator's field on its origin, regardless of its name",
+        .shows("0.28"),
+        arguments: Way.allCases
+    )
     func authenticatorsField(_ way: Way) async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("https://b.example/"), .text("there"))
         let marking = Changing.request { $0.headers["X-Trace"] = "1" }

@@ -37,6 +37,7 @@ struct RedirectRulesTests {
 
     @Test(
         "Changes a method as the status requires, or doesn't follow",
+        .shows("RFC 9110 §15.4"),
         arguments: [
             (300, [.get: .get, .head: .head]), (301, all.merging([.post: .get]) { $1 }),
             (302, all.merging([.post: .get]) { $1 }), (303, all.mapValues { $0 == .head ? .head : .get }),
@@ -49,7 +50,11 @@ struct RedirectRulesTests {
         }
     }
 
-    @Test("307 and 308 keep the method, body and fields, except Host and Content-Length", arguments: [307, 308])
+    @Test(
+        "307 and 308 keep the method, body and fields, except Host and Content-Length",
+        .shows("RFC 9110 §15.4"),
+        arguments: [307, 308]
+    )
     func temporary(_ status: Int) throws {
         for method in Self.all.keys {
             let next = try #require(try proposal(status, request(method, .data(Data("body".utf8)))))
@@ -77,6 +82,7 @@ struct RedirectRulesTests {
 
     @Test(
         "Keeps credentials only for the same scheme, host and port",
+        .shows("G1"),
         arguments: [
             ("https://a.example/z", true), ("https://A.EXAMPLE:443/z", true), ("http://a.example/z", false),
             ("https://a.example:444/z", false), ("https://b.example/z", false), ("https://x.a.example/z", false),
@@ -125,7 +131,7 @@ struct RedirectRulesTests {
         #expect(try refusal(request(.put, .stream { AsyncStream<Data> { $0.finish() } })) { _ in } == nil)
     }
 
-    @Test("Sends a DPoP proof only with its URL and method")
+    @Test("Sends a DPoP proof only with its URL and method", .shows("G1"))
     func proofs() throws {
         #expect(try refusal(request(.get)) { $0.url = URL(string: "https://a.example/x?q=2#f")! } == nil)
         #expect(try refusal(request(.get)) { $0.url = URL(string: "https://a.example/z")! }?.code == .redirectRefused)
@@ -204,6 +210,7 @@ struct RedirectTargetTests {
     // host.
     @Test(
         "Rejects a Location that has a scheme but no host",
+        .shows("N6"),
         arguments: ["http:b/x", "https:/z", "https:///z", "HTTPS:?q"]
     )
     func withoutHost(_ location: String) {
@@ -215,6 +222,7 @@ struct RedirectTargetTests {
 struct URIReferenceTests {
     @Test(
         "Resolves the examples of RFC 3986 §5.4",
+        .shows("RFC 3986 §5, §2"),
         arguments: [
             ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
             ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
@@ -313,7 +321,7 @@ struct RedirectBodyTests {
 
     private func request(_ url: URL) -> URLRequest { URLRequest(url: url, timeoutInterval: 3600) }
 
-    @Test("Follows a redirect regardless of its body", arguments: Body.allCases)
+    @Test("Follows a redirect regardless of its body", .shows("N5"), arguments: Body.allCases)
     func followed(_ body: Body) async throws {
         try await withServer(body) { peer, client in
             #expect(try await client.makeRequest(request(peer.url("/from"))) == Data("there".utf8))

@@ -19,7 +19,7 @@ struct ModelDecodingTests {
         )
     }
 
-    @Test("Decodes JSON, and throws an error for a missing member")
+    @Test("Decodes JSON, and throws an error for a missing member", .shows("2.10"))
     func json() throws {
         let decoding = ModelDecoding.json(Foo.self)
         #expect(try decoding.decode(response(#"{"foo":"bar"}"#)) == Foo(foo: "bar"))
@@ -31,7 +31,7 @@ struct ModelDecodingTests {
         #expect(key.stringValue == "foo")
     }
 
-    @Test("Uses a custom decoder")
+    @Test("Uses a custom decoder", .shows("0.27"))
     func decoder() throws {
         struct Person: Decodable { var firstName: String }
         let decoder = JSONDecoder()
@@ -40,7 +40,11 @@ struct ModelDecodingTests {
         #expect(try decoding.decode(response(#"{"first_name":"a"}"#)).firstName == "a")
     }
 
-    @Test("Decodes nil without content, even if a status that forbids content has some", arguments: [204, 205, 200])
+    @Test(
+        "Decodes nil without content, even if a status that forbids content has some",
+        .shows("1.30"),
+        arguments: [204, 205, 200]
+    )
     func noContent(_ status: Int) throws {
         let body = status == 200 ? "" : "null and void"
         #expect(try ModelDecoding.json(Foo?.self).decode(response(body, status: status)) == nil)
@@ -110,7 +114,7 @@ struct ErrorDecodingTests {
         HTTPResponse(url: URL(filePath: "/"), status: 500, headers: ["Content-Type": type], body: Data(body.utf8))
     }
 
-    @Test("Decodes an error from matching JSON, and nothing from any other body")
+    @Test("Decodes an error from matching JSON, and nothing from any other body", .shows("1.10", "2.10"))
     func json() {
         let decoding = ErrorDecoding.json(Failure.self)
         #expect(decoding.decode(response("")) == nil)
@@ -119,7 +123,7 @@ struct ErrorDecodingTests {
         #expect(ErrorDecoding.none.decode(response(#"{"reason":"full"}"#)) == nil)
     }
 
-    @Test("Uses the first decoding that finds an error")
+    @Test("Uses the first decoding that finds an error", .shows("0.11"))
     func first() {
         let decoding = ErrorDecoding.first(.problemDetails, .json(Failure.self))
         #expect(decoding.decode(response(#"{"reason":"a"}"#)) as? Failure == Failure(reason: "a"))
@@ -127,7 +131,7 @@ struct ErrorDecodingTests {
         #expect(problem is ProblemDetails)
     }
 
-    @Test("Decodes the members of RFC 9457, and extensions")
+    @Test("Decodes the members of RFC 9457, and extensions", .shows("RFC 9457"))
     func problem() throws {
         let text = """
             {"type":"https://a.example/probs/out-of-credit","title":"You do not have enough credit.",
@@ -146,7 +150,7 @@ struct ErrorDecodingTests {
         #expect(problem.member("none", as: Int.self) == nil)
     }
 
-    @Test("Ignores members of the wrong type, and uses about:blank as the default type")
+    @Test("Ignores members of the wrong type, and uses about:blank as the default type", .shows("RFC 9457"))
     func lenient() throws {
         let problem = try #require(
             ProblemDetails(json: Data(#"{"title":1,"status":"403","detail":null,"x":[1]}"#.utf8))

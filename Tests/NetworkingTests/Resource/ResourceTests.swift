@@ -24,7 +24,7 @@ struct ResourceTests {
         )
     }
 
-    @Test("Fetches a response, and decodes its model")
+    @Test("Fetches a response, and decodes its model", .shows("0.2", "0.3", "2.2", "2.3"))
     func fetching() async throws {
         let transport = MockTransport { _ in
             HTTPTransportResponse(status: 200, headers: ["X-A": "b"], body: Data(#"{"foo":"bar"}"#.utf8))
@@ -45,7 +45,7 @@ struct ResourceTests {
         #expect(transport.requests.count == 9)
     }
 
-    @Test("Infers the model from a model endpoint")
+    @Test("Infers the model from a model endpoint", .shows("0.6"))
     func modelEndpoint() async throws {
         struct GetFoo: ModelEndpoint {
             typealias Model = ModelDecodingTests.Foo
@@ -66,7 +66,7 @@ struct ResourceTests {
         #expect(transport.requests.map(\.method) == [.get, .post])
     }
 
-    @Test("204 and 205 succeed, and decode to Void or an optional", arguments: [204, 205])
+    @Test("204 and 205 succeed, and decode to Void or an optional", .shows("0.10", "2.11"), arguments: [204, 205])
     func noContent(_ status: Int) async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: status) }
         #expect(try await client(transport).response(for: Resource(endpoint)).body.isEmpty)
@@ -75,7 +75,7 @@ struct ResourceTests {
         try await client(transport).fetch(endpoint, decoding: .void)
     }
 
-    @Test("Throws noData with the response for a model without content")
+    @Test("Throws noData with the response for a model without content", .shows("1.27", "2.11", "2.16"))
     func noData() async throws {
         let client = client(MockTransport(.status(200, headers: ["X-A": "b"])))
         let error = await expectFailure(.noData) { try await client.fetch(endpoint, as: Foo.self) }
@@ -93,7 +93,7 @@ struct ResourceTests {
         #expect(try await client(transport).fetch(endpoint, as: Foo?.self) == nil)
     }
 
-    @Test("Doesn't decode a failed fetch")
+    @Test("Doesn't decode a failed fetch", .shows("1.2"))
     func failedFetch() async throws {
         let log = EventLog()
         let decoding = ModelDecoding<Void> { _ in log.append("decoded") }
@@ -102,7 +102,7 @@ struct ResourceTests {
         #expect(log.all.isEmpty)
     }
 
-    @Test("A decoding error names the coding path without quoting the response")
+    @Test("A decoding error names the coding path without quoting the response", .shows("1.2", "2.3"))
     func undecodable() async throws {
         struct Page: Decodable, Sendable {
             struct Item: Decodable, Sendable { var owner: Int }
@@ -132,6 +132,7 @@ struct ResourceTests {
 
     @Test(
         "Describes each kind of decoding failure",
+        .shows("4.10"),
         arguments: [
             (#"{}"#, DecodingFailure.Kind.missingMember, "“foo” is missing"),
             (#"{"foo":null}"#, .missingValue, "“foo” is null"),
@@ -157,7 +158,7 @@ struct ResourceTests {
         #expect("\(try #require(error))".contains("s3cret") == false)
     }
 
-    @Test("A server error has the decoded API error and the response")
+    @Test("A server error has the decoded API error and the response", .shows("P6", "2.15"))
     func apiError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500, headers: ["X-A": "b"]))
         let resource = Resource(endpoint, errorDecoding: .json(ErrorDecodingTests.Failure.self))
@@ -169,7 +170,7 @@ struct ResourceTests {
         #expect("\(try #require(error))".contains("full") == false)
     }
 
-    @Test("Has no API error without a decoding")
+    @Test("Has no API error without a decoding", .shows("1.10"))
     func noAPIError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let resource = Resource(endpoint, errorDecoding: ErrorDecoding.none)
@@ -177,7 +178,7 @@ struct ResourceTests {
         #expect(error?.apiError == nil && error?.errorCode == 500)
     }
 
-    @Test("Decodes problem details by default, also for a plain request")
+    @Test("Decodes problem details by default, also for a plain request", .shows("1.10"))
     func problem() async throws {
         let transport = MockTransport { _ in
             HTTPTransportResponse(
@@ -195,7 +196,7 @@ struct ResourceTests {
         #expect(plain?.problem?.title == "No credit")
     }
 
-    @Test("Uses the client's error decoding if the resource has none")
+    @Test("Uses the client's error decoding if the resource has none", .shows("0.11"))
     func clientErrorDecoding() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let client = client(transport, errorDecoding: .json(ErrorDecodingTests.Failure.self))
@@ -203,7 +204,7 @@ struct ResourceTests {
         #expect(error?.apiError as? ErrorDecodingTests.Failure == .init(reason: "full"))
     }
 
-    @Test("Accepts the endpoint's statuses, and lists them in the error")
+    @Test("Accepts the endpoint's statuses, and lists them in the error", .shows("4.26"))
     func acceptedStatuses() async throws {
         var endpoint = endpoint
         endpoint.acceptedStatuses = .all
@@ -223,7 +224,7 @@ struct ResourceTests {
         #expect(outside?.acceptedStatuses == accepted)
     }
 
-    @Test("The client's interceptors are around the resource's")
+    @Test("The client's interceptors are around the resource's", .shows("1.6"))
     func order() async throws {
         let log = EventLog()
         let client = client(MockTransport(.text("ok")), [RecordingInterceptor("client", log: log)])
@@ -235,7 +236,7 @@ struct ResourceTests {
         )
     }
 
-    @Test("Runs a resource's interceptors and retry policy only for its own requests")
+    @Test("Runs a resource's interceptors and retry policy only for its own requests", .shows("0.20"))
     func ownInterceptors() async throws {
         let transport = MockTransport(.status(503), .text("ok"), .status(503))
         let client = client(transport)
@@ -255,7 +256,7 @@ struct ResourceTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == [nil, "Bearer 1"])
     }
 
-    @Test("Asks the endpoint for a new request for each attempt")
+    @Test("Asks the endpoint for a new request for each attempt", .shows("0.9", "1.9"))
     func anew() async throws {
         let (transport, log) = (MockTransport(.status(503), .text("ok")), EventLog())
         var endpoint = endpoint
@@ -268,7 +269,7 @@ struct ResourceTests {
         #expect(transport.requests.map(\.body) == [Data("1".utf8), Data("2".utf8)])
     }
 
-    @Test("Makes a resource from a closure, whose error is the cause of requestNotMade")
+    @Test("Makes a resource from a closure, whose error is the cause of requestNotMade", .shows("0.7"))
     func requestMaker() async throws {
         struct Refusal: Error {}
         let url = try endpoint.makeURL()

@@ -35,7 +35,7 @@ struct RetryBackoffTests {
         #expect(constant.delays == [.seconds(1)])
     }
 
-    @Test("Jitter covers its whole range, and stays within it", arguments: [Retry.Jitter.full, .equal])
+    @Test("Jitter covers its whole range, and stays within it", .shows("1.25"), arguments: [Retry.Jitter.full, .equal])
     func bounds(_ jitter: Retry.Jitter) {
         var lowest = Duration.seconds(9)
         var highest = Duration.zero
@@ -51,7 +51,10 @@ struct RetryBackoffTests {
         #expect(highest > .seconds(1) - (.seconds(1) - floor) / 10)
     }
 
-    @Test("A decorrelated delay lies between the base and three times the previous one, up to its maximum")
+    @Test(
+        "A decorrelated delay lies between the base and three times the previous one, up to its maximum",
+        .shows("P3")
+    )
     func decorrelated() {
         let highest = delays(.decorrelated(.seconds(1), maximum: .seconds(20), until: .maxRetries(5), random: { 1 }))
         #expect(highest.delays == [3, 9, 20, 20, 20].map { .seconds($0) })
@@ -123,6 +126,7 @@ struct RetryBackoffTests {
 
     @Test(
         "Waits at least for Retry-After, in seconds and in all of HTTP's date formats",
+        .shows("1.25", "RFC 9110 §10.2.3"),
         arguments: [
             ("5", 5), ("0", 1), ("1", 1), (" 7 ", 7), ("Sun, 06 Nov 1994 08:49:47 GMT", 10),
             ("Sunday, 06-Nov-94 08:49:47 GMT", 10), ("Sun Nov  6 08:49:47 1994", 10),
@@ -189,7 +193,7 @@ struct RetryBudgetTests {
 
     private var request: URLRequest { URLRequest(url: url, timeoutInterval: .infinity) }
 
-    @Test("Retries cost tokens, more for failures than for throttling, until the budget is used up")
+    @Test("Retries cost tokens, more for failures than for throttling, until the budget is used up", .shows("P3"))
     func exhausted() async throws {
         let budget = Retry.Budget(capacity: 30, transientCost: 14, throttlingCost: 5)
         let transport = MockTransport(.status(500), .status(503), .status(429), .status(500))
@@ -251,7 +255,7 @@ struct RetryBudgetTests {
         #expect(transport.requests.count == 36 + 61)
     }
 
-    @Test("The state contains the delays so far")
+    @Test("The state contains the delays so far", .shows("1.20"))
     func delays() async throws {
         let transport = MockTransport(.status(500), .status(503, headers: ["Retry-After": "3"]), .status(500))
         let policy = Retry.Policy.backoff(.exponential(.seconds(1), jitter: .none, until: .maxRetries(2)))
@@ -266,7 +270,7 @@ struct RetryBudgetTests {
         #expect(time.sleeps == [.seconds(1), .seconds(3)])
     }
 
-    @Test("Expresses STRV's three retries after two seconds in one line")
+    @Test("Expresses STRV's three retries after two seconds in one line", .shows("4.11"))
     func constant() async throws {
         let transport = MockTransport(.status(500), .status(500), .text("ok"))
         let policy = Retry.Policy.backoff(.constant(.seconds(2), until: .maxRetries(3)))

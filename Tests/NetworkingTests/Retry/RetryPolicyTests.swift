@@ -31,21 +31,21 @@ struct RetryPolicyTests {
         )
     }
 
-    @Test("Stops at the maximum number of retries")
+    @Test("Stops at the maximum number of retries", .shows("1.19"))
     func maxRetries() {
         #expect(action(.maxRetries(3), state(failures: 2)) == "\(Retry.Action.retry)")
         #expect(action(.maxRetries(3), state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
         #expect(action(.maxRetries(0), state(failures: 0)) == "\(Retry.Action.noRetry(.retries(0)))")
     }
 
-    @Test("Stops a constant backoff at a number of retries")
+    @Test("Stops a constant backoff at a number of retries", .shows("1.22", "4.12"))
     func constantRetries() {
         let policy = Retry.Policy.backoff(.constant(.seconds(1), until: .maxRetries(3)))
         #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.seconds(1)))")
         #expect(action(policy, state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
     }
 
-    @Test("Exponential backoff calls its scale with the retry's number, unless it is exhausted")
+    @Test("Exponential backoff calls its scale with the retry's number, unless it is exhausted", .shows("0.23"))
     func exponentialRetries() {
         let asked = Mutex<[Int]>([])
         let policy = Retry.Policy.backoff(
@@ -72,7 +72,7 @@ struct RetryPolicyTests {
         #expect(action(policy, state(failures: 900)).contains("retryAfter"))
     }
 
-    @Test("Never exceeds the total delay")
+    @Test("Never exceeds the total delay", .shows("1.22", "1.23"))
     func maxDelay() {
         let policy = Retry.Policy.backoff(
             .exponential(.milliseconds(100), jitter: .none, scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
@@ -91,7 +91,7 @@ struct RetryPolicyTests {
         )
     }
 
-    @Test("A custom rule gets the error, the state and the request, and its action applies")
+    @Test("A custom rule gets the error, the state and the request, and its action applies", .shows("0.23", "1.24"))
     func custom() throws {
         let seen = Mutex<(code: NetworkError.Code?, retries: Int, url: URL?)>((nil, 0, nil))
         let policy = Retry.Policy.custom { failure in
@@ -105,7 +105,10 @@ struct RetryPolicyTests {
         #expect(seen.withLock { $0.url } == request.url)
     }
 
-    @Test("The action with the highest priority wins in either order, and the first of two noRetry")
+    @Test(
+        "The action with the highest priority wins in either order, and the first of two noRetry",
+        .shows("1.17", "1.18")
+    )
     func priority() {
         let (none, retry) = (Retry.Action.none, Retry.Action.retry)
         let (short, long) = (Retry.Action.retryAfter(.seconds(1)), Retry.Action.retryAfter(.seconds(2)))
@@ -121,7 +124,7 @@ struct RetryPolicyTests {
         #expect("\(Retry.Action.highestPriority(stopToo, stop))" == "\(stopToo)")
     }
 
-    @Test("Counts attempts and retries")
+    @Test("Counts attempts and retries", .shows("0.12", "1.20", "4.13"))
     func counting() {
         #expect(Retry.State.empty.retryCount == 0)
         #expect(state(failures: 2).retryCount == 2)
@@ -130,6 +133,7 @@ struct RetryPolicyTests {
 
     @Test(
         "Retries transient failures of requests that may be sent twice",
+        .shows("H15", "P2", "1.21", "RFC 9110 §9.2"),
         arguments: [
             ("GET", 500, true), ("GET", 408, true), ("GET", 429, true), ("PUT", 503, true), ("DELETE", 504, true),
             ("GET", 501, false), ("GET", 404, false), ("GET", 401, false), ("POST", 503, false), ("PATCH", 502, false),
@@ -159,7 +163,7 @@ struct RetryPolicyTests {
         #expect("\(action(.maxRetries(1), after: error, method: .post))" == (isRepeated ? "retry" : "none"))
     }
 
-    @Test("Doesn't retry permanent errors")
+    @Test("Doesn't retry permanent errors", .shows("0.21"))
     func permanentErrors() {
         for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .invalidResponse] {
             #expect("\(action(.maxRetries(1), after: NetworkError(code, "")))" == "none", "\(code)")

@@ -32,7 +32,11 @@ struct EventStreamLoopbackTests {
         }
     }
 
-    @Test("Survives the end of the stream, a reset, a cut, 503 and a redirect", arguments: Engine.allCases)
+    @Test(
+        "Survives the end of the stream, a reset, a cut, 503 and a redirect",
+        .shows("P29"),
+        arguments: Engine.allCases
+    )
     func reconnecting(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(
@@ -180,7 +184,7 @@ struct EventStreamLoopbackTests {
         }
     }
 
-    @Test("Can be cancelled while the server sends comments without end")
+    @Test("Can be cancelled while the server sends comments without end", .shows("H21"))
     func flood() async throws {
         try await withLoopbackServer { server async throws in
             let flooded = ResponseGate()
@@ -248,7 +252,7 @@ struct EventStreamLoopbackTests {
         var title: String
     }
 
-    @Test("Decodes JSON lines while they arrive, after a retry", arguments: Engine.allCases)
+    @Test("Decodes JSON lines while they arrive, after a retry", .shows("P30"), arguments: Engine.allCases)
     func lines(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             let gate = ResponseGate()

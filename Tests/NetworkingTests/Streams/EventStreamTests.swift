@@ -30,7 +30,7 @@ struct EventStreamTests {
         transport.requests.map { $0.headers["Last-Event-ID"] }
     }
 
-    @Test("Reconnects with the last ID after the end of the stream, until a 204")
+    @Test("Reconnects with the last ID after the end of the stream, until a 204", .shows("WHATWG HTML §9.2"))
     func reconnecting() async throws {
         let transport = MockTransport(
             .events("id: 1\ndata: a\n\ndata: b\n\nid: lost\ndata: incomplete"),
@@ -176,7 +176,11 @@ struct EventStreamTests {
         }
     }
 
-    @Test("Waits an hour at most, even if the server or the caller asks for more", arguments: [true, false])
+    @Test(
+        "Waits an hour at most, even if the server or the caller asks for more",
+        .shows("H21"),
+        arguments: [true, false]
+    )
     func longDelay(isServer: Bool) async throws {
         let retry = isServer ? "retry: 99999999999999999999\n" : ""
         let transport = MockTransport(.events("\(retry)data: a\n\n"), .status(204))

@@ -132,7 +132,11 @@ struct JSONValuesTests {
         ]
     }
 
-    @Test("Finds the values, however the bytes are divided", arguments: lines + sequences + concatenated + elements)
+    @Test(
+        "Finds the values, however the bytes are divided",
+        .shows("P30", "RFC 7464"),
+        arguments: lines + sequences + concatenated + elements
+    )
     func framing(_ vector: Vector) async throws {
         for parts in StreamParts.all(Data(vector.text.utf8)) {
             var values: [Value] = []
@@ -205,6 +209,7 @@ struct JSONValuesTests {
 
     @Test(
         "Rejects a value that is too large",
+        .shows("H21"),
         arguments: [
             (JSONFraming.lines, "12345678901234567"), (.lines, "                 "),
             (.textSequence, "\u{1E}[1,2,3,4,5,6,7,8,9"),

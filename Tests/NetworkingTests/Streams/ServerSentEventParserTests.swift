@@ -156,12 +156,20 @@ struct ServerSentEventParserTests {
         ]
     }
 
-    @Test("Reads the examples of the specification, however they're divided", arguments: examples)
+    @Test(
+        "Reads the examples of the specification, however they're divided",
+        .shows("P29", "WHATWG HTML §9.2"),
+        arguments: examples
+    )
     func specification(_ vector: Vector) async throws {
         try await check(vector)
     }
 
-    @Test("Follows the rules of the syntax, however the bytes are divided", arguments: rules)
+    @Test(
+        "Follows the rules of the syntax, however the bytes are divided",
+        .shows("WHATWG HTML §9.2"),
+        arguments: rules
+    )
     func syntax(_ vector: Vector) async throws {
         try await check(vector)
     }
@@ -204,6 +212,7 @@ struct ServerSentEventParserTests {
 
     @Test(
         "Rejects a line or an event that is too large",
+        .shows("H21"),
         arguments: [
             "data: 12345678901", ": comment 1234567", "id: 12345678901234", "event: 1234567890", "retry: 0000000000",
             "data: 12345678\ndata: 12345678\n\n", String(repeating: "data\n", count: 17),

@@ -7,7 +7,7 @@ import Testing
 struct StructuredFieldTests {
     private static let malformed = NetworkError(.invalidField, "")
 
-    @Test("Values keep their order, types and parameters")
+    @Test("Values keep their order, types and parameters", .shows("P38"))
     func values() throws {
         let list = try StructuredField.InnerList(
             parsing: [#"("@method" "x";sf;req);created=1618884473;keyid="k\"\\";nonce=:AQI=:"#]
@@ -108,6 +108,7 @@ struct StructuredFieldTests {
 
     @Test(
         "The padding of base64 may be missing, but not wrong",
+        .shows("N17"),
         arguments: [
             ":YQ=:", ":YQ===:", ":YWI==:", ":YWJj=:",
             ":YWJj====:", ":Y:", ":Y===:", ":YWJjZ:", ":=:", ":====:",
@@ -120,7 +121,7 @@ struct StructuredFieldTests {
         #expect(try StructuredField.Item(parsing: [":YWJ=:"]).serialized() == ":YWI=:")
     }
 
-    @Test("Only ASCII is read", arguments: ["é", "a;b=é", "\"é\"", "%\"é\"", "\u{FF10}", "1\u{301}"])
+    @Test("Only ASCII is read", .shows("N17"), arguments: ["é", "a;b=é", "\"é\"", "%\"é\"", "\u{FF10}", "1\u{301}"])
     func unicode(text: String) {
         #expect(throws: Self.malformed) { try StructuredField.Item(parsing: [text]) }
         #expect(throws: Self.malformed) { try StructuredField.List(parsing: [text]) }
@@ -138,6 +139,7 @@ struct StructuredFieldTests {
 
     @Test(
         "Values that can't be sent are rejected",
+        .shows("N18", "RFC 9651 §4.1"),
         arguments: [
             .integer(1_000_000_000_000_000), .integer(.min), .date(.max), .decimal(.nan),
             .decimal(Decimal(string: "999999999999.9995") ?? 0), .decimal(.greatestFiniteMagnitude),
@@ -154,7 +156,11 @@ struct StructuredFieldTests {
         #expect(throws: Self.malformed) { try StructuredField.Dictionary([("a", .item(item))]).serialized() }
     }
 
-    @Test("Keys that can't be sent are rejected", arguments: ["", "A", "1", "-a", "a b", "a=", "é", "a\r\nb"])
+    @Test(
+        "Keys that can't be sent are rejected",
+        .shows("N18"),
+        arguments: ["", "A", "1", "-a", "a b", "a=", "é", "a\r\nb"]
+    )
     func unsendableKeys(key: String) {
         let parameters = StructuredField.Parameters([(key, .boolean(true))])
         #expect(throws: Self.malformed) { try StructuredField.InnerList([], parameters: parameters).serialized() }
@@ -183,7 +189,7 @@ struct StructuredFieldTests {
         #expect(try StructuredField.Item(parsing: [item.serialized()]) == item)
     }
 
-    @Test("Larger fields than the limits are rejected", arguments: Limit.allCases)
+    @Test("Larger fields than the limits are rejected", .shows("N17", "RFC 9651 §3, §4.2"), arguments: Limit.allCases)
     func limits(limit: Limit) throws {
         for (count, isAccepted) in [(limit.standard, true), (limit.standard + 1, false)] {
             #expect(((try? limit.parse(count)) != nil) == isAccepted, "\(count)")
@@ -245,6 +251,7 @@ struct StructuredFieldTests {
     // Reading them more than once would take hours.
     @Test(
         "Large malformed fields are read once",
+        .shows("N17"),
         arguments: ["(", "((", "a;", "\"", ":", "a=(", ",", " ", "a,", "%", "\\"]
     )
     func work(text: String) {

@@ -18,7 +18,11 @@ struct StructuredFieldVectorTests {
         #expect(StructuredFieldVector.all.count { $0.mustFail } >= 1000)
     }
 
-    @Test("The result is the expected one", arguments: StructuredFieldVector.all)
+    @Test(
+        "The result is the expected one",
+        .shows("P38", "RFC 9651 §3, §4.2", "RFC 9651 §4.1"),
+        arguments: StructuredFieldVector.all
+    )
     func vector(_ vector: StructuredFieldVector) throws {
         guard let raw = vector.raw else {
             let expected = try #require(vector.expected)

@@ -73,7 +73,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Canceling returns resume data for another download, even at another URL")
+    @Test("Canceling returns resume data for another download, even at another URL", .shows("4.34"))
     func resumeData() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -240,7 +240,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("The progress never decreases, and ends at the total")
+    @Test("The progress never decreases, and ends at the total", .shows("P10", "4.33"))
     func monotonous() async throws {
         try await DownloadBench.with(RangedResource.octets(2 << 20)) { bench async throws in
             bench.resource.change { $0.cuts = [700_000] }

@@ -27,7 +27,11 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("A wrong digest leaves neither the file nor its part", arguments: [true, false])
+    @Test(
+        "A wrong digest leaves neither the file nor its part",
+        .shows("H17", "RFC 9530 §2, §3 (messages)"),
+        arguments: [true, false]
+    )
     func wrong(isKnown: Bool) async throws {
         try await DownloadBench.with(RangedResource.octets(3 << 20)) { bench async throws in
             bench.resource.change { $0.headers["Repr-Digest"] = "sha-256=:\(Self.base64):" }
@@ -50,7 +54,7 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("Each offered algorithm and field has to match", arguments: [200, 206])
+    @Test("Each offered algorithm and field has to match", .shows("N12"), arguments: [200, 206])
     func everyDigest(status: Int) async throws {
         let (right, wrong) = ("sha-256=:\(Self.base64):", "sha-512=:AAAA:")
         for field in HTTPDigest.Field.allCases {
@@ -74,7 +78,11 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("The digest of the first response is remembered for the resumed file", arguments: HTTPDigest.Field.allCases)
+    @Test(
+        "The digest of the first response is remembered for the resumed file",
+        .shows("N12"),
+        arguments: HTTPDigest.Field.allCases
+    )
     func remembered(field: HTTPDigest.Field) async throws {
         for isRight in [true, false] {
             try await DownloadBench.with(Self.hello) { bench async throws in
@@ -89,7 +97,7 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("A required digest is asked for, and missing is an error")
+    @Test("A required digest is asked for, and missing is an error", .shows("N13"))
     func required() async throws {
         try await DownloadBench.with(Self.hello) { bench async throws in
             for value in [nil, "md5=:AAAA:"] {
@@ -113,7 +121,7 @@ struct DownloadDigestTests {
         }
     }
 
-    @Test("The digest of content that was decoded can't be verified")
+    @Test("The digest of content that was decoded can't be verified", .shows("N14"))
     func decoded() async throws {
         let coded = Data(GzipText.coded("hello"))
         let headers: HTTPHeaders = ["Content-Encoding": "gzip", "Repr-Digest": try HTTPDigest(of: coded).fieldValue]

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Files of downloads", .limitedConcurrency)
 struct DownloadFileTests {
-    @Test("Fails before sending anything if the file exists")
+    @Test("Fails before sending anything if the file exists", .shows("4.33"))
     func existing() async throws {
         try await DownloadBench.with { bench async throws in
             try Data("old".utf8).write(to: bench.target)
@@ -90,7 +90,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("Uses the name that the server suggests, made safe")
+    @Test("Uses the name that the server suggests, made safe", .shows("H16"))
     func suggested() async throws {
         try await DownloadBench.with(Data("x".utf8)) { bench async throws in
             bench.resource.change { $0.headers["Content-Disposition"] = "attachment; filename=\"../../report.pdf\"" }
@@ -152,6 +152,7 @@ struct DownloadFileTests {
 
     @Test(
         "Doesn't use a part or record that another user could have created",
+        .shows("Z8"),
         arguments: [Plant.link, .open, .second],
         ["part", "resume"]
     )
@@ -253,7 +254,10 @@ struct TransferValueTests {
         #expect(ContentRange(text) == nil)
     }
 
-    @Test("Accepts only strong validators, and a date only if it is a minute old and without an entity tag")
+    @Test(
+        "Accepts only strong validators, and a date only if it is a minute old and without an entity tag",
+        .shows("RFC 9110 §13, §14")
+    )
     func validators() {
         let (earlier, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:37 GMT")
         #expect(ResumeValidator(["ETag": "\"a\""])?.value == "\"a\"")
@@ -270,6 +274,7 @@ struct TransferValueTests {
 
     @Test(
         "Reduces a suggested name to that of an ordinary file in the folder",
+        .shows("H16"),
         arguments: [
             ("report.pdf", "report.pdf"), ("../../etc/passwd", "passwd"), ("C:\\Windows\\a.txt", "a.txt"),
             (".bashrc", "bashrc"), ("..", nil), (".", nil), ("", nil), ("/", nil), ("a/", nil), ("...x", "x"),
@@ -298,6 +303,7 @@ struct TransferValueTests {
 
     @Test(
         "Finds the name in a Content-Disposition, preferring filename*",
+        .shows("RFC 6266, RFC 8187"),
         arguments: [
             ("attachment; filename=\"a.txt\"", "a.txt"), ("attachment; filename=a.txt", "a.txt"),
             ("attachment; filename=\"a \\\"b\\\".txt\"", "a \"b\".txt"),

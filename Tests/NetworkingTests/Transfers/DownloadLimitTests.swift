@@ -22,7 +22,7 @@ struct DownloadLimitTests {
         return LoopbackResponse(status: 206, headers: headers, body: Data(body))
     }
 
-    @Test("Cut responses and rejected ranges count as retries, with one restart", arguments: [3, 50])
+    @Test("Cut responses and rejected ranges count as retries, with one restart", .shows("H17"), arguments: [3, 50])
     func restarts(retries: Int) async throws {
         try await DownloadBench.with { bench async throws in
             bench.resource.change { state in
@@ -39,7 +39,7 @@ struct DownloadLimitTests {
         }
     }
 
-    @Test("Each part of a range counts as a retry", arguments: [0, 3])
+    @Test("Each part of a range counts as a retry", .shows("H17"), arguments: [0, 3])
     func parts(retries: Int) async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -110,6 +110,7 @@ struct DownloadLimitTests {
 
     @Test(
         "Only a successful response with the content is the file",
+        .shows("H17"),
         arguments: [(200, true), (201, false), (202, false), (203, true), (204, false), (205, false), (207, false)]
     )
     func statuses(_ status: Int, isFile: Bool) async throws {

@@ -11,7 +11,7 @@ struct DownloadTests {
         try #require(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)
     }
 
-    @Test("Creates only the complete file, accessible to its owner only")
+    @Test("Creates only the complete file, accessible to its owner only", .shows("4.32"))
     func success() async throws {
         try await DownloadBench.with { bench async throws in
             let file = try await bench.download()
@@ -50,7 +50,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A retry continues where the connection was cut")
+    @Test("A retry continues where the connection was cut", .shows("P9", "RFC 9110 §13, §14"))
     func continued() async throws {
         try await DownloadBench.with { bench async throws in
             bench.resource.change { $0.cuts = [100_000, 50_000] }
@@ -64,7 +64,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Without a retry policy, the next download continues from the folder's contents")
+    @Test("Without a retry policy, the next download continues from the folder's contents", .shows("4.34"))
     func resumedLater() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 123_456)
@@ -115,7 +115,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Starts over if the range can't be satisfied")
+    @Test("Starts over if the range can't be satisfied", .shows("RFC 9110 §13, §14"))
     func unsatisfiable() async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -147,7 +147,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Rejects a different range than requested", arguments: Lie.allCases)
+    @Test("Rejects a different range than requested", .shows("H17"), arguments: Lie.allCases)
     func lies(_ lie: Lie) async throws {
         try await DownloadBench.with { bench async throws in
             try await bench.interrupt(after: 200_000)
@@ -217,7 +217,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Doesn't create a file from a body that ends early, even if the transport reports success")
+    @Test("Doesn't create a file from a body that ends early, even if the transport reports success", .shows("H6"))
     func endsEarly() async throws {
         try await DownloadBench.with { bench async throws in
             let response = HTTPTransportResponse(
@@ -231,7 +231,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Downloads an endpoint with its headers, and rejects its own Range")
+    @Test("Downloads an endpoint with its headers, and rejects its own Range", .shows("4.32"))
     func endpoint() async throws {
         struct Sample: HTTPEndpoint {
             let baseURL: URL

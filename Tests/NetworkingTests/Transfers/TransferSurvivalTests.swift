@@ -33,7 +33,7 @@ struct TransferSurvivalTests {
         }
     }
 
-    @Test("A download that is killed at random times continues each time, and leaves only the file")
+    @Test("A download that is killed at random times continues each time, and leaves only the file", .shows("P9"))
     func killed() async throws {
         let kills = Self.isFull ? 50 : 8
         let content = RangedResource.octets(64 << 20)

@@ -19,7 +19,11 @@ struct UploadTests {
         )
     }
 
-    @Test("Uploads data, files, sequences and forms unchanged", arguments: ["data", "file", "stream", "once", "form"])
+    @Test(
+        "Uploads data, files, sequences and forms unchanged",
+        .shows("4.36"),
+        arguments: ["data", "file", "stream", "once", "form"]
+    )
     func sources(_ kind: String) async throws {
         try await withTemporaryFile(Self.octets, named: "a.pdf") { file in
             try await withLoopbackServer { server async throws in
@@ -71,7 +75,7 @@ struct UploadTests {
 
     private struct Receipt: Codable, Equatable, Sendable { let size: Int }
 
-    @Test("Uses an endpoint's method, headers and statuses, and decodes the response")
+    @Test("Uses an endpoint's method, headers and statuses, and decodes the response", .shows("4.36"))
     func endpoint() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.put, "/place") { request in .json("{\"size\":\(request.body.count)}", status: 409) }
@@ -140,7 +144,7 @@ struct UploadTests {
         }
     }
 
-    @Test("Retries a failed upload, which then has a new value")
+    @Test("Retries a failed upload, which then has a new value", .shows("4.38"))
     func retry() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/files", .status(500), .text("ok"))
@@ -176,7 +180,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A canceled upload closes its connection, and can be retried")
+    @Test("A canceled upload closes its connection, and can be retried", .shows("4.38"))
     func cancelled() async throws {
         try await withLoopbackServer { server async throws in
             let gate = ResponseGate()

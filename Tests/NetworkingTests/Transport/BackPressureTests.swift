@@ -63,7 +63,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("A reader that stops reading pauses only its own server")
+    @Test("A reader that stops reading pauses only its own server", .shows("P7", "Q5"))
     func slowReader() async throws {
         try await withSource { peer, sentCount in
             try await withCurl { transport in
@@ -162,7 +162,11 @@ struct BackPressureTests {
         }
     }
 
-    @Test("Closing ends a body that's being read, and shutting down waits for it", arguments: [false, true])
+    @Test(
+        "Closing ends a body that's being read, and shutting down waits for it",
+        .shows("0.26"),
+        arguments: [false, true]
+    )
     func closing(isGraceful: Bool) async throws {
         let goOn = AsyncGate()
         try await withPeer { connection in
@@ -191,7 +195,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("Shutting down doesn't wait indefinitely")
+    @Test("Shutting down doesn't wait indefinitely", .shows("4.35"))
     func impatientShutdown() async throws {
         try await withPeer { connection in
             try connection.readRequest()

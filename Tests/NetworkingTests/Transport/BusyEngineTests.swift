@@ -48,7 +48,7 @@ struct BusyEngineTests {
         }
     }
 
-    @Test("A request ends at its deadline", arguments: [false, true])
+    @Test("A request ends at its deadline", .shows("H5"), arguments: [false, true])
     func deadline(isStreamed: Bool) async throws {
         try await whileBusy { transport, url, release in
             var limits = HTTPTransportLimits.milliseconds(20)

@@ -69,7 +69,7 @@ struct CodedBodyLimitTests {
         return sizes
     }
 
-    @Test("Stops when a coding other than the first expands to much more than was received")
+    @Test("Stops when a coding other than the first expands to much more than was received", .shows("H5"))
     func innerExpansion() throws {
         let decoder = try ContentDecoder(["br", "br"])
         #expect(throws: ContentDecoder.Defect.expanding) { _ = try innerSizes(decoder, Self.bomb) }
@@ -129,6 +129,7 @@ struct CodedBodyLimitTests {
 
     @Test(
         "Rejects expanding codings, and serves other requests",
+        .shows("H5"),
         arguments: [
             ("br, br", bomb, NetworkError.Code.bodyTooLarge), ("deflate, br, br", bomb, .invalidResponse),
         ],

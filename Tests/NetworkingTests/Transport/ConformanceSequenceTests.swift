@@ -39,6 +39,7 @@ struct ConformanceSequenceTests {
     // again.
     @Test(
         "Bytes sent together with a response aren't the next response",
+        .shows("H3"),
         arguments: TransportUnderTest.allCases,
         Stray.all
     )
@@ -46,7 +47,7 @@ struct ConformanceSequenceTests {
         try await check(transport, stray, isLate: false)
     }
 
-    @Test("Bytes received on an idle connection aren't the next response", arguments: Stray.all)
+    @Test("Bytes received on an idle connection aren't the next response", .shows("H3"), arguments: Stray.all)
     func strayLater(_ stray: Stray) async throws {
         try await check(.curl, stray, isLate: true)
     }
@@ -121,6 +122,7 @@ struct ConformanceSequenceTests {
     // RFC 9112 §9.5: a connection whose response wasn't read completely can't be reused.
     @Test(
         "The response to a cancelled request isn't the next request's",
+        .shows("H3"),
         arguments: TransportUnderTest.allCases,
         Way.allCases
     )
@@ -325,7 +327,12 @@ struct ConformanceUploadTests {
     }
 
     // The caller's limit applies to the decoded body: 20 MiB of zeros compress to 20 KiB.
-    @Test("Rejects a small body that decodes to a large one", arguments: TransportUnderTest.allCases, Way.allCases)
+    @Test(
+        "Rejects a small body that decodes to a large one",
+        .shows("H5"),
+        arguments: TransportUnderTest.allCases,
+        Way.allCases
+    )
     func bomb(_ transport: TransportUnderTest, _ way: Way) async throws {
         let coded = Self.bomb
         #expect((1000..<100_000).contains(coded.count))

@@ -11,13 +11,19 @@ struct ConformanceTests {
         case send, open
     }
 
-    @Test("CurlTransport produces the only correct outcome", arguments: ConformanceCase.all, Way.allCases)
+    @Test(
+        "CurlTransport produces the only correct outcome",
+        .shows("H4", "0.1", "RFC 9112"),
+        arguments: ConformanceCase.all,
+        Way.allCases
+    )
     func curl(_ row: ConformanceCase, _ way: Way) async throws {
         try await check(row, .curl, way)
     }
 
     @Test(
         "URLSessionTransport produces the same outcome where it's supported",
+        .shows("0.1", "RFC 9112"),
         arguments: ConformanceCase.onURLSession,
         Way.allCases
     )
@@ -231,7 +237,11 @@ struct ContentDecoderTests {
         return (String(decoding: text, as: UTF8.self), decoder.isWhole)
     }
 
-    @Test("Decodes in one part, in two parts split anywhere, and byte by byte", arguments: samples)
+    @Test(
+        "Decodes in one part, in two parts split anywhere, and byte by byte",
+        .shows("RFC 1952, RFC 7932 and kin"),
+        arguments: samples
+    )
     func decoding(sample: Sample) throws {
         let octets = sample.octets
         for cut in 0...octets.count {
@@ -241,7 +251,11 @@ struct ContentDecoderTests {
         #expect(try decode(sample.codings, octets.map { [$0] }) == ("hello", true))
     }
 
-    @Test("Detects a body truncated anywhere, and accepts an empty one", arguments: samples)
+    @Test(
+        "Detects a body truncated anywhere, and accepts an empty one",
+        .shows("H6", "RFC 1952, RFC 7932 and kin"),
+        arguments: samples
+    )
     func cutting(sample: Sample) throws {
         #expect(try decode(sample.codings, [[]]) == ("", true))
         for count in 1..<sample.octets.count {

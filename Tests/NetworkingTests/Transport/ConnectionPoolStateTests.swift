@@ -17,7 +17,7 @@ struct ConnectionPoolStateTests {
         #expect(transport.poolState[url] == nil)
     }
 
-    @Test("Counts busy and idle connections, requests and bytes", arguments: [false, true])
+    @Test("Counts busy and idle connections, requests and bytes", .shows("P31"), arguments: [false, true])
     func connections(isStreamed: Bool) async throws {
         let gate = AsyncGate()
         try await withHelloPeer(gate) { peer in
@@ -58,7 +58,7 @@ struct ConnectionPoolStateTests {
         }
     }
 
-    @Test("Shows waiting requests and how long the oldest has waited")
+    @Test("Shows waiting requests and how long the oldest has waited", .shows("P31"))
     func waiting() async throws {
         let gate = AsyncGate()
         try await withHelloPeer(gate) { peer in

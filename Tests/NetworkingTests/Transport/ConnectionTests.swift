@@ -46,6 +46,7 @@ struct ConnectionTests {
 
     @Test(
         "Doesn't resend other requests after their kept connection died",
+        .shows("H15"),
         arguments: [HTTPBody.none, .data(Data("pay".utf8))]
     )
     func swallowedPost(_ body: HTTPBody) async throws {
@@ -102,7 +103,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Limits the requests that run at once per host, and runs the others later")
+    @Test("Limits the requests that run at once per host, and runs the others later", .shows("P24"))
     func maximumPerHost() async throws {
         let load = RunningCount()
         try await withPeer { connection in
@@ -220,7 +221,7 @@ struct ExchangeEventsTests {
         }
     }
 
-    @Test("Reports a new connection and a kept one", arguments: [false, true])
+    @Test("Reports a new connection and a kept one", .shows("P13"), arguments: [false, true])
     func connections(isStreamed: Bool) async throws {
         try await withCurl(answering: TCPPeer.hello) { transport, peer in
             func exchange() async throws -> Log {

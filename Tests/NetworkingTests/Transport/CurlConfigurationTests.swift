@@ -142,7 +142,7 @@ struct CurlConfigurationTests {
         }
     }
 
-    @Test("Connects to a Unix-domain socket instead of the host")
+    @Test("Connects to a Unix-domain socket instead of the host", .shows("P24"))
     func unixSocket() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString.prefix(8)).socket").path
         defer { try? FileManager.default.removeItem(atPath: path) }

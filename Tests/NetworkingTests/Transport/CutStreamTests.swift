@@ -77,7 +77,7 @@ struct CutStreamTests {
         }
     }
 
-    @Test("A download doesn't create the file", arguments: Ending.allCases)
+    @Test("A download doesn't create the file", .shows("H17"), arguments: Ending.allCases)
     func download(_ ending: Ending) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "cut-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

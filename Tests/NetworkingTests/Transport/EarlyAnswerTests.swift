@@ -160,7 +160,12 @@ struct EarlyAnswerTests {
         HTTPRequest(method: .post, url: peer.url, body: body)
     }
 
-    @Test("Delivers a complete response regardless of subsequent events", arguments: Script.whole, Body.allCases)
+    @Test(
+        "Delivers a complete response regardless of subsequent events",
+        .shows("N11", "Q11", "Q15"),
+        arguments: Script.whole,
+        Body.allCases
+    )
     func whole(_ script: Script, _ body: Body) async throws {
         guard !isMissed(script, body) else { return }
         for way in Way.allCases {
@@ -173,7 +178,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("Never marks an incomplete request body as complete", arguments: Body.allCases)
+    @Test("Never marks an incomplete request body as complete", .shows("N11"), arguments: Body.allCases)
     func unended(_ body: Body) async throws {
         try await withPeer { connection in
             try connection.beginHTTP2()
@@ -191,7 +196,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("Rejects a truncated response", arguments: Script.cut, Body.allCases)
+    @Test("Rejects a truncated response", .shows("N11"), arguments: Script.cut, Body.allCases)
     func cut(_ script: Script, _ body: Body) async throws {
         guard !isMissed(script, body) else { return }
         for way in Way.allCases {
@@ -207,6 +212,7 @@ struct EarlyAnswerTests {
     @Test(
         "Abandons a response after a while if libcurl doesn't report its end",
         .enabled(if: CurlLibrary.losesEarlyAnswers),
+        .shows("N11"),
         arguments: Script.unclear,
         Body.stuck
     )
@@ -220,7 +226,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("Reports a lost response at once, or delivers it", arguments: Script.lost, Body.allCases)
+    @Test("Reports a lost response at once, or delivers it", .shows("N11"), arguments: Script.lost, Body.allCases)
     func lost(_ script: Script, _ body: Body) async throws {
         for way in Way.allCases {
             try await with(script) { peer, transport in

@@ -19,7 +19,7 @@ struct EndingTests {
         }
     }
 
-    @Test("Enforces the deadline on a peer that never responds", arguments: TransportUnderTest.allCases)
+    @Test("Enforces the deadline on a peer that never responds", .shows("H7"), arguments: TransportUnderTest.allCases)
     func neverAnswers(_ transport: TransportUnderTest) async throws {
         _ = try await withPeer(TCPPeer.silence) { peer in
             try await transport.run { transport in
@@ -28,7 +28,11 @@ struct EndingTests {
         }
     }
 
-    @Test("Enforces the deadline on a peer that responds slowly", arguments: TransportUnderTest.allCases)
+    @Test(
+        "Enforces the deadline on a peer that responds slowly",
+        .shows("H7", "Z3"),
+        arguments: TransportUnderTest.allCases
+    )
     func slowDrip(_ transport: TransportUnderTest) async throws {
         _ = try await withPeer(Self.drip) { peer in
             try await transport.run { transport in
@@ -131,7 +135,11 @@ struct EndingTests {
         }
     }
 
-    @Test("Fails running and later requests when closed", arguments: TransportUnderTest.allCases)
+    @Test(
+        "Fails running and later requests when closed",
+        .shows("4.35", "4.41"),
+        arguments: TransportUnderTest.allCases
+    )
     func closing(_ transport: TransportUnderTest) async throws {
         let requests = AsyncStream<Void>.makeStream()
         try await transport.run { connection in
@@ -193,7 +201,7 @@ struct BandwidthTests {
         return limits
     }
 
-    @Test("A download takes at least as long as its limit requires", arguments: [true, false])
+    @Test("A download takes at least as long as its limit requires", .shows("P35"), arguments: [true, false])
     func download(isStreamed: Bool) async throws {
         try await withSource { peer in
             try await withCurl { transport in
@@ -212,7 +220,7 @@ struct BandwidthTests {
         }
     }
 
-    @Test("An upload takes at least as long as its limit requires", arguments: [true, false])
+    @Test("An upload takes at least as long as its limit requires", .shows("P35"), arguments: [true, false])
     func upload(isStreamed: Bool) async throws {
         try await withCurl(answering: "HTTP/1.1 204 No Content\r\n\r\n") { transport, peer in
             let data = Data(Self.content.utf8)

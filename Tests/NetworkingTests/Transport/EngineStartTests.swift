@@ -56,7 +56,7 @@ struct EngineStartTests {
         await engine.close(after: .zero)
     }
 
-    @Test("Reports a lack of descriptors and recovers when some are available")
+    @Test("Reports a lack of descriptors and recovers when some are available", .shows("Q12"))
     func descriptors() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer.start()
@@ -104,7 +104,7 @@ struct EngineStartTests {
         #expect(!other.message.contains("FILE"))
     }
 
-    @Test("Programs that the process starts don't inherit an engine's descriptors")
+    @Test("Programs that the process starts don't inherit an engine's descriptors", .shows("N8", "Q6"))
     func inheritance() async {
         await #expect(processExitsWith: .success) {
             func inheritable() -> Set<Int32> {
@@ -127,7 +127,7 @@ struct EngineStartTests {
         }
     }
 
-    @Test("Fails every request with the reason if the engine isn't available")
+    @Test("Fails every request with the reason if the engine isn't available", .shows("N19"))
     func unavailable() async throws {
         let reason = NetworkError(.transportUnavailable, "install libcurl 4")
         let transport = UnavailableTransport.unless { () throws(NetworkError) in throw reason }

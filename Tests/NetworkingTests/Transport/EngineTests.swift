@@ -25,7 +25,7 @@ struct EngineTests {
         try await eventually { transport.poolState[peer.url]?.queuedRequests == count }
     }
 
-    @Test("Holds the limits over all engines", arguments: [(3, 256), (64, 3)])
+    @Test("Holds the limits over all engines", .shows("P32"), arguments: [(3, 256), (64, 3)])
     func limits(perHost: Int, total: Int) async throws {
         let progress = RunningCount()
         try await withPeer { connection in
@@ -182,7 +182,10 @@ struct EngineTests {
 
 @Suite("Resting transports", .limitedConcurrency, .tags(.concurrency))
 struct RestingTransportTests {
-    @Test("1,000 clients that rest have no threads and descriptors after the idle timeout, and work again")
+    @Test(
+        "1,000 clients that rest have no threads and descriptors after the idle timeout, and work again",
+        .shows("P32")
+    )
     func rest() async {
         await #expect(processExitsWith: .success) {
             // A client and its connection take six descriptors, and the server has one for each.

@@ -14,7 +14,7 @@ struct FieldValueTests {
         return reader.headers
     }
 
-    @Test("A control character in a value is rejected", arguments: controls)
+    @Test("A control character in a value is rejected", .shows("H4"), arguments: controls)
     func rejected(_ control: UInt8) throws {
         for value in [[control], [0x61, control], [control, 0x61]] {
             #expect(throws: NetworkError(.invalidResponse, "")) { try read(Array("Name: ".utf8) + value) }

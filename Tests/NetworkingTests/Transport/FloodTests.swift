@@ -9,7 +9,7 @@ import Testing
 /// the others.
 @Suite("Responses that could delay others", .limitedConcurrency, .tags(.concurrency))
 struct FloodTests {
-    @Test("Limits the parts that a transfer takes per turn")
+    @Test("Limits the parts that a transfer takes per turn", .shows("N9"))
     func parts() {
         var turn = CurlTurn()
         let taken = (0...CurlTurn.maximumPartCount).map { _ in turn.takes(1, in: 7) }
@@ -58,7 +58,7 @@ struct FloodTests {
         }
     }
 
-    @Test("Abandons a response with endless useless data", arguments: Useless.allCases, [false, true])
+    @Test("Abandons a response with endless useless data", .shows("N10"), arguments: Useless.allCases, [false, true])
     func useless(_ kind: Useless, isStreamed: Bool) async throws {
         _ = try await withCurl { connection in
             try connection.readRequest()
@@ -120,6 +120,7 @@ struct FloodTests {
 
     @Test(
         "Receives several long bodies over many turns, along with short ones",
+        .shows("N9"),
         arguments: Form.allCases,
         [false, true]
     )
@@ -212,7 +213,7 @@ struct FloodTests {
         }
     }
 
-    @Test("Receives short responses during an endless one", arguments: [false, true])
+    @Test("Receives short responses during an endless one", .shows("N9"), arguments: [false, true])
     func neighbor(isStreamed: Bool) async throws {
         try await withCurl { connection in
             while true {
@@ -243,7 +244,7 @@ struct FloodTests {
 /// Faults of a server, which must never be reported as faults of this process.
 @Suite("Peer faults", .limitedConcurrency, .tags(.concurrency))
 struct PeerFaultTests {
-    @Test("Reports an invalid response for a header line over libcurl's limit", arguments: [101, 250])
+    @Test("Reports an invalid response for a header line over libcurl's limit", .shows("N7"), arguments: [101, 250])
     func headerLine(kibibytes: Int) async throws {
         try await withCurl { connection in
             try connection.readRequest()
@@ -288,7 +289,7 @@ struct PeerFaultTests {
         ]
     }
 
-    @Test("Reports an invalid response for a violation of HTTP/2", arguments: Frames.all)
+    @Test("Reports an invalid response for a violation of HTTP/2", .shows("N7", "Q13", "Q15"), arguments: Frames.all)
     func http2(_ frames: Frames) async throws {
         try await withPeer { connection in
             // The preface and the client's first frames.

@@ -30,7 +30,11 @@ struct LocalAddressTests {
         }
     }
 
-    @Test("Connects from the local address, or from an interface's", arguments: ["127.0.0.2", "127.0.0.3", "lo"])
+    @Test(
+        "Connects from the local address, or from an interface's",
+        .shows("P36"),
+        arguments: ["127.0.0.2", "127.0.0.3", "lo"]
+    )
     func localAddress(_ text: String) async throws {
         #expect(try await address(from: text) == (text == "lo" ? "127.0.0.1" : text))
     }
@@ -114,7 +118,11 @@ struct LocalAddressTests {
         #expect(option(socket, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT) == 0)
     }
 
-    @Test("Ends a request whose peer vanished, and uses a new connection for the next", arguments: [1, 2])
+    @Test(
+        "Ends a request whose peer vanished, and uses a new connection for the next",
+        .shows("P33"),
+        arguments: [1, 2]
+    )
     func vanishedPeer(version: Int) async throws {
         try await withPeer { connection in
             func receive() throws {
@@ -201,6 +209,7 @@ struct PublicAddressTests {
 
     @Test(
         "rejects hosts that are special addresses or names, in every form",
+        .shows("P42"),
         arguments: [
             "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "localhost", "a.localhost", "10.0.0.1",
         ]
@@ -217,6 +226,7 @@ struct PublicAddressTests {
 
     @Test(
         "rejects names that resolve to a special address, or to a mixture",
+        .shows("M18", "P42"),
         arguments: [["127.0.0.1"], ["1.1.1.1", "127.0.0.1"], ["::1"]]
     )
     func names(_ addresses: [String]) async throws {

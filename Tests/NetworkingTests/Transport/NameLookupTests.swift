@@ -20,7 +20,7 @@ struct NameLookupTests {
         return try? await transport.get(url).status
     }
 
-    @Test("Shares one lookup between all requests for a name, including streamed ones")
+    @Test("Shares one lookup between all requests for a name, including streamed ones", .shows("N4"))
     func singleFlight() async throws {
         let stub = StubResolver(["one.test": Self.home], isOpen: false)
         let resolver = stub.makeResolver()
@@ -49,7 +49,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Runs at most 32 lookups, counting those of cancelled requests until the system returns")
+    @Test("Runs at most 32 lookups, counting those of cancelled requests until the system returns", .shows("N4"))
     func bound() async throws {
         let names = (0..<40).map { "name\($0).test" } + ["late.test"]
         let stub = StubResolver(Dictionary(uniqueKeysWithValues: names.map { ($0, Self.home) }), isOpen: false)
@@ -76,7 +76,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Reuses a lookup that continues without callers")
+    @Test("Reuses a lookup that continues without callers", .shows("N4"))
     func rejoined() async throws {
         let stub = StubResolver(["slow.test": Self.home], isOpen: false)
         let resolver = stub.makeResolver()
@@ -258,6 +258,7 @@ struct NameLookupTests {
 
     @Test(
         "Determines from libcurl's result whether it wanted the proxy's name",
+        .shows("Q9"),
         arguments: [
             (5, "Couldn't resolve proxy 'proxy.test'", true), (6, "Could not resolve host: proxy.test", false),
             (6, "Could not resolve proxy: proxy.test", true), (42, "Could not resolve proxy: proxy.test", true),
@@ -299,7 +300,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Looks up a name again after its lifetime, but not before", arguments: [(2, 2), (3600, 1)])
+    @Test("Looks up a name again after its lifetime, but not before", .shows("P36"), arguments: [(2, 2), (3600, 1)])
     func lifetime(seconds: Int, lookups: Int) async throws {
         let stub = StubResolver(["name.test": Self.home])
         try await withPeer(answering: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") { peer in
@@ -334,7 +335,7 @@ struct NameLookupTests {
         #expect(try answer.get() == expected)
     }
 
-    @Test("Connects to the preferred family first", arguments: [true, false])
+    @Test("Connects to the preferred family first", .shows("P36", "Q10", "Q16"), arguments: [true, false])
     func preference(isIPv4First: Bool) async throws {
         let stub = StubResolver(["name.test": isIPv4First ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]])
         let serve: @Sendable (TCPPeer.Connection) throws -> Void = { connection in

@@ -51,7 +51,7 @@ struct PlainHTTP2Tests {
         }
     }
 
-    @Test("Shares a connection between concurrent requests")
+    @Test("Shares a connection between concurrent requests", .shows("P21", "RFC 9113"))
     func sharing() async throws {
         try await withCurl(configuration()) { connection in
             // After the first request, the peer responds only when ten requests are waiting.
@@ -327,6 +327,7 @@ struct DrainingConnectionTests {
 
     @Test(
         "Resends a request that the server didn't process, with any method",
+        .shows("N1", "Q14"),
         arguments: Answer.allCases.filter(\.isUnprocessed),
         [HTTPBody.data(Data("held".utf8)), .stream(length: 4) { parts }, .stream { parts }]
     )
@@ -337,7 +338,11 @@ struct DrainingConnectionTests {
         }
     }
 
-    @Test("Doesn't resend a possibly processed request", arguments: Answer.allCases.filter { !$0.isUnprocessed })
+    @Test(
+        "Doesn't resend a possibly processed request",
+        .shows("N1", "Q14"),
+        arguments: Answer.allCases.filter { !$0.isUnprocessed }
+    )
     func perhapsProcessed(_ answer: Answer) async throws {
         try await send(.post, body: .data(Data("held".utf8)), answers: [answer]) { peer, outcome in
             // libcurl 8.23 reports that the server refused the stream, so it didn't process it.
@@ -360,7 +365,11 @@ struct DrainingConnectionTests {
         }
     }
 
-    @Test("Stops after a few attempts if the server refuses every stream", arguments: [Answer.refusedStream, .goAway])
+    @Test(
+        "Stops after a few attempts if the server refuses every stream",
+        .shows("N1"),
+        arguments: [Answer.refusedStream, .goAway]
+    )
     func alwaysRefused(_ answer: Answer) async throws {
         let answers = Array(repeating: answer, count: 100)
         try await send(.post, body: .data(Data("held".utf8)), answers: answers) { peer, outcome in

@@ -10,7 +10,7 @@ import Testing
 /// descriptors.
 @Suite("CurlTransport and its process", .limitedConcurrency(timeLimit: .seconds(1200)), .tags(.concurrency))
 struct ProcessTests {
-    @Test("Leaks no threads or descriptors, however a transport ends")
+    @Test("Leaks no threads or descriptors, however a transport ends", .shows("Y8", "0.26"))
     func leaks() async {
         await #expect(processExitsWith: .success) {
             let peer = try TCPPeer { connection in
@@ -46,7 +46,7 @@ struct ProcessTests {
         }
     }
 
-    @Test("Programs that the process starts don't inherit connections")
+    @Test("Programs that the process starts don't inherit connections", .shows("H20"))
     func inheritance() async {
         await #expect(processExitsWith: .success) {
             // This process may have inherited sockets from URLSession in its parent process.
@@ -69,7 +69,7 @@ struct ProcessTests {
 
     /// `STREAM_MEBIBYTES=2048 swift test --filter ProcessTests` sends 2 GiB in each direction; see
     /// ``ProcessState/report(_:)``.
-    @Test("Limits the memory for a response that's read slowly")
+    @Test("Limits the memory for a response that's read slowly", .shows("Y8"))
     func slowReader() async {
         await #expect(processExitsWith: .success) { try await ProcessTests.download(limitKiB: 24 << 10) }
     }
@@ -159,7 +159,7 @@ struct ProcessTests {
 /// and memory can be counted.
 @Suite("Stress", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct StressTests {
-    @Test("Gives each request one outcome and leaks nothing")
+    @Test("Gives each request one outcome and leaks nothing", .shows("4.42"))
     func storm() async {
         await #expect(processExitsWith: .success) {
             let environment = ProcessInfo.processInfo.environment

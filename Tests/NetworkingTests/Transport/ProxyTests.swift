@@ -43,7 +43,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("Never sends Proxy-Authorization to the origin", arguments: ["none", "noProxy"])
+    @Test("Never sends Proxy-Authorization to the origin", .shows("H14"), arguments: ["none", "noProxy"])
     func direct(_ selection: String) async throws {
         try await withPeer(answering: TCPPeer.hello) { origin in
             let nobody = try #require(URL(string: "http://127.0.0.1:1"))
@@ -99,7 +99,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("Sends a secure request through a tunnel without revealing its header")
+    @Test("Sends a secure request through a tunnel without revealing its header", .shows("H14"))
     func tunnel() async throws {
         let first = AsyncStream<[UInt8]>.makeStream()
         try await withPeer { connection in
@@ -166,7 +166,11 @@ struct ProxyTests {
         }
     }
 
-    @Test("Lets a SOCKS5 proxy resolve the host and sends it the credentials", arguments: [false, true])
+    @Test(
+        "Lets a SOCKS5 proxy resolve the host and sends it the credentials",
+        .shows("P20", "RFC 1928, RFC 1929"),
+        arguments: [false, true]
+    )
     func socks(hasCredentials: Bool) async throws {
         try await withPeer { connection in
             let methods = try connection.readExactly(2)
@@ -299,7 +303,7 @@ struct ProxyEnvironmentTests {
     }
 
     #if compiler(>=6.3)  // Swift 6.2 doesn't capture values in exit tests.
-        @Test("Uses each variable for its purpose only", arguments: Row.all)
+        @Test("Uses each variable for its purpose only", .shows("P20"), arguments: Row.all)
         func variables(row: Row) async {
             await #expect(processExitsWith: .success) { [row = row as Row] in
                 let proxy = try TCPPeer { connection in

@@ -120,6 +120,7 @@ struct RepeatedRequestTests {
 
     @Test(
         "Sends a request on a new connection if its kept one received stray data, with any method",
+        .shows("N2"),
         arguments: [HTTPMethod.get, .post, .patch]
     )
     func strayOctet(_ method: HTTPMethod) async throws {

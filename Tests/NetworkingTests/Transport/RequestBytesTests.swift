@@ -22,7 +22,7 @@ struct RequestBytesTests {
         }
     }
 
-    @Test("Sends a GET request with only the fields that the protocol needs")
+    @Test("Sends a GET request with only the fields that the protocol needs", .shows("H19"))
     func plainGet() async throws {
         var lines = try await wire(.get, "/a/../b?x=%20y#part")
         lines.removeAll { $0.hasPrefix("Accept-Encoding: ") }
@@ -87,6 +87,7 @@ struct RequestBytesTests {
 
     @Test(
         "Sends nothing of a request that a peer could read differently",
+        .shows("H1"),
         arguments: Refusal.all,
         TransportUnderTest.allCases
     )
@@ -104,7 +105,11 @@ struct RequestBytesTests {
         }
     }
 
-    @Test("Rejects a header too large for libcurl and sends the largest one allowed", arguments: [false, true])
+    @Test(
+        "Rejects a header too large for libcurl and sends the largest one allowed",
+        .shows("Q15"),
+        arguments: [false, true]
+    )
     func largeHeader(isInURL: Bool) async throws {
         try await withPeer { connection in
             var octets: [UInt8] = []
@@ -140,7 +145,7 @@ struct RequestBytesTests {
         }
     }
 
-    @Test("Rejects a header field that libcurl could omit because of its size")
+    @Test("Rejects a header field that libcurl could omit because of its size", .shows("Q8"))
     func largeField() async throws {
         try await withCurl { connection in
             try connection.readRequest()
@@ -228,6 +233,7 @@ struct ResponseHeadReaderTests {
 
     @Test(
         "Rejects malformed lines",
+        .shows("H4", "Q2", "RFC 9112"),
         arguments: [
             ["HTTP/1.1\r\n"], ["HTTP/1.1 \r\n"], ["HTTP/1.1 20\r\n"], ["HTTP/1.1 20x OK\r\n"], ["HTTP/1.1 2000 OK\r\n"],
             ["HTTP/1.1 099 Low\r\n"], ["HTTP/\r\n"], ["name: value\r\n"], ["HTTP/1.1 200\r\n", ": value\r\n"],
@@ -240,7 +246,7 @@ struct ResponseHeadReaderTests {
         #expect(throws: NetworkError(.invalidResponse, "")) { try read(lines) }
     }
 
-    @Test("Accepts a large header up to the limit")
+    @Test("Accepts a large header up to the limit", .shows("H5"))
     func size() throws {
         let line = "x: " + String(repeating: "v", count: 1019) + "\r\n"
         let start = ["HTTP/1.1 200\r\n"]

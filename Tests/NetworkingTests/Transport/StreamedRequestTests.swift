@@ -172,7 +172,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("Pauses the producer when the peer doesn't read")
+    @Test("Pauses the producer when the peer doesn't read", .shows("P7"))
     func backPressure() async throws {
         let goOn = AsyncGate()
         let made = Atomic<Int>(0)

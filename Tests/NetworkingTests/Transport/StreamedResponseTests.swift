@@ -105,6 +105,7 @@ struct StreamedResponseTests {
 
     @Test(
         "Delivers the data of a truncated body, and then its error repeatedly",
+        .shows("H6"),
         arguments: TransportUnderTest.allCases
     )
     func cutOff(_ transport: TransportUnderTest) async throws {
@@ -121,7 +122,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("Enforces the maximum body size until the end", arguments: [nil, 100_000])
+    @Test("Enforces the maximum body size until the end", .shows("H5", "Z3"), arguments: [nil, 100_000])
     func bodyLimit(announced: Int?) async throws {
         try await withCurl { connection in
             try connection.readRequest()
@@ -135,7 +136,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("Rejects a body that expands too much during decoding", arguments: [false, true])
+    @Test("Rejects a body that expands too much during decoding", .shows("H5", "P23"), arguments: [false, true])
     func expansion(isStreamed: Bool) async throws {
         let coded = GzipText.coded(String(repeating: "x", count: 8 << 20))
         try await withPeer { connection in

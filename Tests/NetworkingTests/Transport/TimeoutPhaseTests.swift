@@ -38,7 +38,12 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("Reports the first-byte and idle timeouts", arguments: TransportUnderTest.allCases, Silence.allCases)
+    @Test(
+        "Reports the first-byte and idle timeouts",
+        .shows("P5"),
+        arguments: TransportUnderTest.allCases,
+        Silence.allCases
+    )
     func limits(_ kind: TransportUnderTest, _ silence: Silence) async throws {
         try await withPeer(silence.keep) { peer in
             try await kind.run { transport in
@@ -223,7 +228,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("Counts silence as idle time, but not slow data")
+    @Test("Counts silence as idle time, but not slow data", .shows("H7"))
     func idle() async throws {
         try await withCurl { connection in
             let isSlow = try connection.readRequest().hasPrefix("GET /slow")
@@ -247,7 +252,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("Names the deadline and the connect timeout in errors")
+    @Test("Names the deadline and the connect timeout in errors", .shows("P5"))
     func names() async throws {
         try await withCurl(.init(connectTimeout: .milliseconds(40), proxy: .none), serving: TCPPeer.silence) {
             transport,

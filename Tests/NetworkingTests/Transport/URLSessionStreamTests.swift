@@ -166,7 +166,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("Keeps the transport alive until the body ends")
+    @Test("Keeps the transport alive until the body ends", .shows("1.5"))
     func keepsTransport() async throws {
         let gate = DispatchSemaphore(value: 0)
         try await withPeer { connection in

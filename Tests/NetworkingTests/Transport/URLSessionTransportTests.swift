@@ -63,7 +63,7 @@ struct URLSessionTransportTests {
         #expect(error?.code == .cannotConnect)
     }
 
-    @Test("Leaves the caller's configuration unchanged")
+    @Test("Leaves the caller's configuration unchanged", .shows("2.20", "3.3"))
     func configurationIsCopied() async throws {
         let configuration = URLSessionConfiguration.default
         let cache = configuration.urlCache
@@ -74,7 +74,7 @@ struct URLSessionTransportTests {
         #expect(configuration.httpShouldSetCookies)
     }
 
-    @Test("Sends a body with its length, but no cookies from an earlier response")
+    @Test("Sends a body with its length, but no cookies from an earlier response", .shows("H19", "P15"))
     func wire() async throws {
         try await withPeer { connection in
             while true {

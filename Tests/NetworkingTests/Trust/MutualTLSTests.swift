@@ -42,6 +42,7 @@ struct MutualTLSTests {
 
     @Test(
         "Sends the certificate and its issuers' with every kind of key",
+        .shows("P19"),
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func right(keyType: MockCertificate.KeyType) async throws {
@@ -110,7 +111,7 @@ struct MutualTLSTests {
         }
     }
 
-    @Test("Uses replaced files for the next connection")
+    @Test("Uses replaced files for the next connection", .shows("P19"))
     func rotatedFiles() async throws {
         try await withDemandingServer(.tls13) { server in
             try await withTemporaryFolder { folder in
@@ -222,7 +223,7 @@ struct RenegotiationTests {
         #expect(findings.withLock { $0 } == Array(repeating: .noPinInReserve, count: isAbbreviated ? 1 : 2))
     }
 
-    @Test("A certificate that is no longer accepted ends the connection, despite the first handshake")
+    @Test("A certificate that is no longer accepted ends the connection, despite the first handshake", .shows("H12"))
     func refused() async throws {
         let fixture = try TLSFixture()
         let count = Mutex(0)

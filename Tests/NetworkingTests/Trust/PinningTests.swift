@@ -42,7 +42,11 @@ struct PinningTests {
         }
     }
 
-    @Test("Accepts a pin of the leaf, an intermediate or the root", arguments: Place.allCases)
+    @Test(
+        "Accepts a pin of the leaf, an intermediate or the root",
+        .shows("P18", "0.29", "2.5", "2.23", "3.17", "RFC 7469 §2.4, §4.3"),
+        arguments: Place.allCases
+    )
     private func places(place: Place) async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -73,6 +77,7 @@ struct PinningTests {
 
     @Test(
         "Sends no byte of the request to a server without a pinned key",
+        .shows("H11", "Y7", "Z5", "1.41"),
         arguments: [LoopbackServer.TLS.Version.tls12, .tls13]
     )
     func wrongPin(version: LoopbackServer.TLS.Version) async throws {
@@ -91,7 +96,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Rejects servers with an expired policy, even with the right pin, unless allowed")
+    @Test("Rejects servers with an expired policy, even with the right pin, unless allowed", .shows("H13", "1.37"))
     func expiredPolicy() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -107,7 +112,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Rejects a host without a policy unless allowed")
+    @Test("Rejects a host without a policy unless allowed", .shows("1.41"))
     func unpinnedHost() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -119,7 +124,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Ignores pins of certificates outside the verified chain")
+    @Test("Ignores pins of certificates outside the verified chain", .shows("H11", "1.32"))
     func otherChain() async throws {
         let fixture = try TLSFixture()
         let stranger = try MockCertificateAuthority(name: "Stranger")
@@ -137,7 +142,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Rejects an untrusted chain despite the right pin")
+    @Test("Rejects an untrusted chain despite the right pin", .shows("H11", "1.32"))
     func untrustedChain() async throws {
         let fixture = try TLSFixture()
         let selfSigned = try MockCertificateAuthority.selfSignedServerCertificate()
@@ -201,7 +206,7 @@ struct PinningTests {
 
     // With TLS 1.3, because libcurl doesn't accept tickets with TLS 1.2. NginxTrustTests covers a
     // server with a session cache.
-    @Test("Never resumes a session without checking the pins")
+    @Test("Never resumes a session without checking the pins", .shows("H12"))
     func resumption() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -230,7 +235,7 @@ struct PinningTests {
         }
     }
 
-    @Test("Reuses connections with pins, but not across transports")
+    @Test("Reuses connections with pins, but not across transports", .shows("H12"))
     func reuse() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in

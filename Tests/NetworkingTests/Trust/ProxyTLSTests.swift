@@ -44,7 +44,7 @@ struct ProxyTLSTests {
         }
     }
 
-    @Test("Sends no client certificate to a proxy, even on request")
+    @Test("Sends no client certificate to a proxy, even on request", .shows("H14"))
     func identity() async throws {
         let fixture = try TLSFixture()
         let clients = try MockCertificateAuthority()
@@ -166,7 +166,7 @@ struct ProxyTunnelTLSTests {
         }
     }
 
-    @Test("Rejects an untrusted proxy, and an untrusted server behind a trusted proxy")
+    @Test("Rejects an untrusted proxy, and an untrusted server behind a trusted proxy", .shows("H14"))
     func distrust() async throws {
         let (proxys, servers) = (try TLSFixture(), try TLSFixture())
         try await withProxy(proxys) { proxy in

@@ -51,14 +51,14 @@ struct ServerTrustEvaluatorTests {
         return Result { () throws(TLSFailure) in try evaluator.evaluate(host: host, chain: chain, at: now) }
     }
 
-    @Test("Accepts a pin of any certificate in the chain")
+    @Test("Accepts a pin of any certificate in the chain", .shows("3.19"))
     func anyCertificate() throws {
         for pin in chain {
             #expect(try result("example.org", [policy("example.org", other, pin)]) == .success(.pinned(pin)))
         }
     }
 
-    @Test("Rejects a server without a pin in its chain, and reports the chain's pins")
+    @Test("Rejects a server without a pin in its chain, and reports the chain's pins", .shows("1.42"))
     func mismatch() throws {
         let policies = [try policy("example.org", other)]
         #expect(try result("example.org", policies) == .failure(.pinMismatch(seen: chain)))
@@ -70,7 +70,7 @@ struct ServerTrustEvaluatorTests {
         )
     }
 
-    @Test("The checking order decides which of several pins is the match")
+    @Test("The checking order decides which of several pins is the match", .shows("1.38"))
     func checkingOrder() throws {
         let policies = [try policy("example.org", leaf, root)]
         #expect(try result("example.org", policies) == .success(.pinned(leaf)))
@@ -86,6 +86,7 @@ struct ServerTrustEvaluatorTests {
 
     @Test(
         "Covers the policy's domain and, on request, its subdomains, but never its parents",
+        .shows("1.39"),
         arguments: [
             ("example.org", true, true), ("EXAMPLE.ORG.", true, true), ("api.example.org", false, true),
             ("a.b.example.org", false, true), ("org", false, false), ("badexample.org", false, false),
@@ -120,7 +121,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("api.example.org", strict) == .failure(.pinMismatch(seen: chain)))
     }
 
-    @Test("Matches international names in either form")
+    @Test("Matches international names in either form", .shows("RFC 5890"))
     func internationalNames() throws {
         let policies = [try policy("b\u{fc}cher.example", leaf, subdomains: true)]
         #expect(try result("xn--bcher-kva.example", policies) == .success(.pinned(leaf)))
@@ -128,7 +129,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result("bucher.example", policies) == .failure(.hostNotPinned))
     }
 
-    @Test("Matches addresses, which have no subdomains")
+    @Test("Matches addresses, which have no subdomains", .shows("1.39"))
     func addresses() throws {
         let policies = [
             try policy("127.0.0.1", leaf, subdomains: true), try policy("2001:DB8::1", root, subdomains: true),
@@ -153,7 +154,7 @@ struct ServerTrustEvaluatorTests {
         #expect(try result(host, policies) { $0.allowNotPinnedDomains = true } == .failure(.hostNotPinned))
     }
 
-    @Test("An expired policy rejects right and wrong pins, unless allowed")
+    @Test("An expired policy rejects right and wrong pins, unless allowed", .shows("H13", "1.40"))
     func expired() throws {
         for pin in [leaf, other] {
             let policies = [try policy("example.org", pin, until: now - 1)]
@@ -204,7 +205,7 @@ struct PinningPolicyTests {
         }
     }
 
-    @Test("Accepts two pins, or one without a required backup")
+    @Test("Accepts two pins, or one without a required backup", .shows("1.35"))
     func valid() throws {
         let policy = try PinningPolicy(domainName: "example.org", pinnedHashes: [Self.first, "sha256/" + Self.second])
         #expect(Set(policy.pins.map(\.description)) == ["sha256/" + Self.first, "sha256/" + Self.second])
@@ -226,7 +227,7 @@ struct PinningPolicyTests {
         #expect(Set(policy.pins.map(\.description)) == Set(set.map { "sha256/" + $0 }))
     }
 
-    @Test("Reports missing input by its code")
+    @Test("Reports missing input by its code", .shows("1.35"))
     func rejections() {
         #expect(error("", [Self.first, Self.second])?.code == .invalidDomainName)
         #expect(error("example.org", [])?.code == .emptyPins)
@@ -263,6 +264,7 @@ struct PinningPolicyTests {
 
     @Test(
         "Treats spellings of one domain as equal",
+        .shows("1.36"),
         arguments: [
             ("example.org", "EXAMPLE.org."), ("b\u{fc}cher.example", "xn--bcher-kva.EXAMPLE"),
             ("B\u{dc}CHER.example", "b\u{fc}cher.example"), ("[::1]", "0:0:0:0:0:0:0:1"), ("127.0.0.1", "127.0.0.1"),
@@ -277,7 +279,7 @@ struct PinningPolicyTests {
         #expect(first != other)
     }
 
-    @Test("Requires at least one policy, and at most one for each domain")
+    @Test("Requires at least one policy, and at most one for each domain", .shows("1.37"))
     func configurations() throws {
         let empty = thrown(TrustConfigurationError.self) {
             _ = try ServerTrustEvaluator.Configuration(pinningPolicies: [PinningPolicy]())
@@ -324,6 +326,7 @@ struct PublicKeyPinTests {
 
     @Test(
         "Computes the pin of a certificate's key of every kind",
+        .shows("1.33", "1.34", "RFC 7469 §2.4, §4.3"),
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func certificates(keyType: MockCertificate.KeyType) throws {
@@ -333,7 +336,7 @@ struct PublicKeyPinTests {
         #expect(try PublicKeyPin(certificate: Data(certificate.chainPEM.utf8)) == pin)
     }
 
-    @Test("Computes the published pin of a public root")
+    @Test("Computes the published pin of a public root", .shows("3.18"))
     func knownRoot() throws {
         // Amazon Root CA 3, from https://www.amazontrust.com/repository/.
         let pem = """

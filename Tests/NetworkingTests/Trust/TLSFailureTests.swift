@@ -7,7 +7,10 @@ import Testing
 
 @Suite("TLSFailure on connections", .limitedConcurrency)
 struct TLSFailureTests {
-    @Test("Rejects a server with an untrusted root, and one with a self-signed certificate")
+    @Test(
+        "Rejects a server with an untrusted root, and one with a self-signed certificate",
+        .shows("H10", "FAPI 2.0 §5.2.1 (certificates)")
+    )
     func untrusted() async throws {
         let fixture = try TLSFixture()
         let stranger = try TLSFixture()
@@ -37,7 +40,7 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("Distinguishes expired and not yet valid certificates")
+    @Test("Distinguishes expired and not yet valid certificates", .shows("H10", "1.42"))
     func validity() async throws {
         let now = Date()
         for (fixture, expected) in [
@@ -57,6 +60,7 @@ struct TLSFailureTests {
 
     @Test(
         "Rejects the certificate of another host",
+        .shows("H10", "FAPI 2.0 §5.2.1 (certificates)"),
         arguments: [
             (["example.org"], "localhost"), (["example.org"], "127.0.0.1"), (["localhost"], "127.0.0.1"),
             (["127.0.0.1"], "localhost"), (["*.localhost"], "localhost"), (["*.localhost"], "a.b.localhost"),
@@ -88,7 +92,10 @@ struct TLSFailureTests {
         }
     }
 
-    @Test("Rejects a server whose versions are too old or too new")
+    @Test(
+        "Rejects a server whose versions are too old or too new",
+        .shows("3.4", "RFC 8446, RFC 5246", "FAPI 2.0 §5.2.1 (versions)")
+    )
     func versions() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer {

@@ -12,7 +12,7 @@ struct TrustRootsTests {
         return error == nil
     }
 
-    @Test("Reads roots from PEM, DER, files and folders, and trusts no others")
+    @Test("Reads roots from PEM, DER, files and folders, and trusts no others", .shows("3.17"))
     func sources() async throws {
         let fixture = try TLSFixture()
         let stranger = try MockCertificateAuthority(name: "Stranger")
@@ -162,7 +162,7 @@ struct ClientIdentityTests {
         }
     }
 
-    @Test("Requires the password of a PKCS#12 archive")
+    @Test("Requires the password of a PKCS#12 archive", .shows("RFC 7292, RFC 9579"))
     func pkcs12() throws {
         let file = try certificate.pkcs12(password: "secret")
         _ = try ClientIdentity(pkcs12: file) { "secret" }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("UserAgent", .computing)
 struct UserAgentTests {
-    @Test("Has the documented format")
+    @Test("Has the documented format", .shows("3.21"))
     func format() {
         let agent = UserAgent(
             applicationName: "ID Check",
@@ -19,12 +19,12 @@ struct UserAgentTests {
         #expect(agent.description == "ID_Check/1.18.0 iPhone12,8 iOS/16.5.1 CFNetwork/1408.0.4 Darwin/22.5.0")
     }
 
-    @Test("Falls back to 1.0.0 for an invalid version", arguments: ["", "1.2", "1.2.3-beta", "latest"])
+    @Test("Falls back to 1.0.0 for an invalid version", .shows("3.21"), arguments: ["", "1.2", "1.2.3-beta", "latest"])
     func versionFallback(_ version: String) {
         #expect(UserAgent(applicationName: "a", applicationVersion: version).application.description == "a/1.0.0")
     }
 
-    @Test("Uses fallbacks for missing values")
+    @Test("Uses fallbacks for missing values", .shows("3.20"))
     func missing() {
         var sources = UserAgent.Sources()
         (sources.networkName, sources.kernelName, sources.systemName) = ("CFNetwork", "Darwin", "iOS")
@@ -51,7 +51,7 @@ struct UserAgentTests {
         #expect(UserAgent.Sources.system(osRelease: release) == (name, version))
     }
 
-    @Test("Parses the kernel's release")
+    @Test("Parses the kernel's release", .shows("3.19b"))
     func machine() {
         var sources = UserAgent.Sources()
         sources.networkVersion = "1408.0.4 beta"
@@ -97,6 +97,7 @@ struct VersionTests {
 
     @Test(
         "Rejects anything but three plain numbers",
+        .shows("3.22"),
         arguments: [
             "", "1", "1.2", "1.2.3.4", "1..3", ".1.2", "1.2.3.", "1.2.beta", "1.2.beta.3", "1.2.3-beta", "1.2.3 ",
             " 1.2.3",
@@ -109,6 +110,7 @@ struct VersionTests {
 
     @Test(
         "The lenient initializer drops parts that aren't numbers, and needs exactly three numbers",
+        .shows("3.22"),
         arguments: [
             ("1.2.3", Version(1, 2, 3)), ("1..2.3", Version(1, 2, 3)), ("1.2.3.", Version(1, 2, 3)),
             ("01.2.3", Version(1, 2, 3)), ("1.2.beta.3", Version(1, 2, 3)), ("-1.2.3.4", Version(2, 3, 4)),
@@ -120,7 +122,7 @@ struct VersionTests {
         #expect(Version(lenient: text) == version)
     }
 
-    @Test("Decodes from a string and encodes to one, and throws dataCorrupted for an invalid version")
+    @Test("Decodes from a string and encodes to one, and throws dataCorrupted for an invalid version", .shows("3.23"))
     func coding() throws {
         #expect(try JSONDecoder().decode(Version.self, from: Data(#""1.2.3""#.utf8)) == Version(1, 2, 3))
         #expect(try String(decoding: JSONEncoder().encode(Version(1, 2, 3)), as: UTF8.self) == #""1.2.3""#)
@@ -134,7 +136,7 @@ struct VersionTests {
         #expect(context.debugDescription.hasPrefix("Incorrect Version Format"))
     }
 
-    @Test("Compares the first, then the second, then the third number")
+    @Test("Compares the first, then the second, then the third number", .shows("3.23"))
     func ordering() {
         for larger in [Version(2, 0, 0), Version(1, 1, 0), Version(1, 0, 1)] { #expect(Version(1, 0, 0) < larger) }
         #expect(!(Version(2, 0, 0) < Version(1, 9, 9)))

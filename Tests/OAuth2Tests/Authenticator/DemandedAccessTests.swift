@@ -15,6 +15,7 @@ struct DemandedAccessTests {
 
     @Test(
         "Obtains no scope that the application doesn't name, and reports the demand",
+        .shows("G19", "O16", "R9"),
         arguments: [
             (nil, "payments.write admin"), ("reports.write", "reports.read reports.write admin"),
             ("", "reports.write"), ("reports.writer", "reports.write"), ("reports.WRITE", "reports.write"),
@@ -42,7 +43,7 @@ struct DemandedAccessTests {
         #expect(authenticator.counters.refusals == 2)
     }
 
-    @Test("Obtains one token for a set of names, in any order and however often they are repeated")
+    @Test("Obtains one token for a set of names, in any order and however often they are repeated", .shows("R9"))
     func oneToken() async throws {
         let demands = ["write delete", "delete write", "write read delete write", "delete delete write"]
         let fixture = OAuth2Fixture(answers: demands.flatMap { [Self.refusal($0), Self.success] })
@@ -59,7 +60,7 @@ struct DemandedAccessTests {
         #expect(Set(fixture.credentials) == ["Bearer access-1", "Bearer access-2"])
     }
 
-    @Test("Sends no claims that a resource demands, unless the application enables it")
+    @Test("Sends no claims that a resource demands, unless the application enables it", .shows("R8", "RFC 9470 §3"))
     func claims() async throws {
         let claims = #"{"access_token":{"roles":{"value":"admin"}}}"#
         let parameter = Data(claims.utf8).base64EncodedString()
@@ -73,7 +74,7 @@ struct DemandedAccessTests {
         #expect(fixture.events.tokenEvents.contains(.demanded(.stepUpRequired, ResourceDemand(claims: claims))))
     }
 
-    @Test("Gives a grant that wraps another only demands that the application allows")
+    @Test("Gives a grant that wraps another only demands that the application allows", .shows("R9"))
     func wrapped() async throws {
         let asked = Mutex<[ResourceDemand]>([])
         let grant = WrappedGrant { demand in asked.withLock { $0.append(demand) } }

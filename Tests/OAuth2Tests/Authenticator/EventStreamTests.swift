@@ -44,7 +44,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("Gets a new token when the old one was revoked while the stream ran")
+    @Test("Gets a new token when the old one was revoked while the stream ran", .shows("P29"))
     func revokedToken() async throws {
         try await withFeed { authorization, api, events, _ async throws in
             var data: [String] = []

@@ -11,7 +11,11 @@ import TokenGeneration
 /// Tests over real sockets with failing servers and wrong clocks.
 @Suite("OAuth2Authenticator: server faults", .limitedConcurrency)
 struct FaultTests {
-    @Test("A clock that is five minutes off costs one more request with a signed assertion", arguments: [-300, 300])
+    @Test(
+        "A clock that is five minutes off costs one more request with a signed assertion",
+        .shows("O21"),
+        arguments: [-300, 300]
+    )
     func skewedClock(seconds: Int) async throws {
         let key = try SigningKey.generate(.es256)
         let time = ManualTime()
@@ -62,7 +66,10 @@ struct FaultTests {
         }
     }
 
-    @Test("Bound tokens, nonces of both servers and changed nonces each cost one more request")
+    @Test(
+        "Bound tokens, nonces of both servers and changed nonces each cost one more request",
+        .shows("O13", "RFC 9449 §8, §9 (nonces)", "FAPI 2.0 §5.3.3.1 (8)")
+    )
     func nonces() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.dpop = .required
@@ -86,7 +93,11 @@ struct FaultTests {
         }
     }
 
-    @Test("A resource and a token endpoint with wrong clocks accept proofs by their own time", arguments: [-300, 300])
+    @Test(
+        "A resource and a token endpoint with wrong clocks accept proofs by their own time",
+        .shows("R7"),
+        arguments: [-300, 300]
+    )
     func skewedProofs(seconds: Int) async throws {
         // The clocks stand still, so that waiting in this process doesn't look like a slow server.
         let time = ManualTime()
@@ -109,7 +120,7 @@ struct FaultTests {
         }
     }
 
-    @Test("A stolen token can't be used without its key")
+    @Test("A stolen token can't be used without its key", .shows("Z6", "RFC 9449 §7.1"))
     func stolenToken() async throws {
         try await withAuthorizationServer { server in
             let api = try LoopbackServer.start {
@@ -144,7 +155,10 @@ struct FaultTests {
         }
     }
 
-    @Test("Recovers from a lost rotation if the server has a grace period, and reports it otherwise")
+    @Test(
+        "Recovers from a lost rotation if the server has a grace period, and reports it otherwise",
+        .shows("O23", "T13")
+    )
     func lostRotation() async throws {
         for grace in [Duration.seconds(60), .zero] {
             var configuration = MockAuthorizationServer.Configuration()
@@ -194,6 +208,7 @@ struct FaultTests {
 
     @Test(
         "A redirect to another origin carries neither token nor proof, and its 401 causes no refresh",
+        .shows("R3"),
         arguments: [false, true]
     )
     func redirect(isBound: Bool) async throws {

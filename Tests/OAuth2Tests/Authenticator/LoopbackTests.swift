@@ -10,7 +10,7 @@ import TokenGeneration
 /// The same guarantees over real sockets, counted by the servers.
 @Suite("OAuth2Authenticator: loopback", .limitedConcurrency, .tags(.concurrency))
 struct LoopbackTests {
-    @Test("Five hundred calls rejected at the same time make one token request, and all succeed")
+    @Test("Five hundred calls rejected at the same time make one token request, and all succeed", .shows("L2", "4.23"))
     func fiveHundredRefusals() async throws {
         DescriptorLimit.raise()
         let key = try SigningKey.generate(.es256)
@@ -62,7 +62,7 @@ struct LoopbackTests {
         await authorization.stop()
     }
 
-    @Test("Reports a wrong secret, even if the server challenges with Basic")
+    @Test("Reports a wrong secret, even if the server challenges with Basic", .shows("G7"))
     func wrongSecret() async throws {
         try await withAuthorizationServer { authorization in
             for client in [NetworkClient(), NetworkClient(configuration: .ephemeral)] {
@@ -89,7 +89,10 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A chain of refresh tokens survives rejections and expiries without reuse")
+    @Test(
+        "A chain of refresh tokens survives rejections and expiries without reuse",
+        .shows("O2", "RFC 9700 §2.2.2, §4.14")
+    )
     func rotation() async throws {
         try await withAuthorizationServer { authorization in
             let first = authorization.issueRefreshToken(clientID: "reports", subject: "ada", scope: "read")
@@ -110,7 +113,10 @@ struct LoopbackTests {
         }
     }
 
-    @Test("If two stores use the same refresh token, the server detects reuse and both must authenticate again")
+    @Test(
+        "If two stores use the same refresh token, the server detects reuse and both must authenticate again",
+        .shows("Z7", "RFC 9700 §2.2.2, §4.14")
+    )
     func reuse() async throws {
         try await withAuthorizationServer { authorization in
             let token = authorization.issueRefreshToken(clientID: "reports", subject: "ada")

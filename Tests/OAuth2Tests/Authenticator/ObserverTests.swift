@@ -27,7 +27,7 @@ struct ObserverTests {
         }
     }
 
-    @Test("The observer of a client observes its authenticator and the token requests")
+    @Test("The observer of a client observes its authenticator and the token requests", .shows("P44"))
     func onePlace() async throws {
         let fixture = OAuth2Fixture()
         let witness = Witness()
@@ -189,7 +189,7 @@ struct ObserverTests {
         #expect(line.contains("(serverUnreachable: "), "\(line)")
     }
 
-    @Test("Doesn't log a foreign error, even as the cause of an OAuth2Error")
+    @Test("Doesn't log a foreign error, even as the cause of an OAuth2Error", .shows("Z9"))
     func foreign() async {
         struct Odd: Error { let secret = "s3cret" }
         let fixture = OAuth2Fixture()

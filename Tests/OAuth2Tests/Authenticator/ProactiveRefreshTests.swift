@@ -9,7 +9,7 @@ import Testing
 /// Tests that tokens are replaced before they expire, in the background.
 @Suite("OAuth2Authenticator: refresh ahead of expiry", .limitedConcurrency, .tags(.concurrency))
 struct ProactiveRefreshTests {
-    @Test("Callers use the old token while one request gets a new one")
+    @Test("Callers use the old token while one request gets a new one", .shows("4.21"))
     func staleWhileRefreshing() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2").gated(by: gate)])
@@ -29,7 +29,7 @@ struct ProactiveRefreshTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("The time of the refresh is random for each token")
+    @Test("The time of the refresh is random for each token", .shows("O17"))
     func jitter() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2")])
         let authenticator = fixture.authenticator(random: 0)
@@ -42,7 +42,7 @@ struct ProactiveRefreshTests {
         try await fixture.endpoint.waitForRequests(count: 2)
     }
 
-    @Test("A failed background refresh doesn't affect callers and is retried after 30 seconds")
+    @Test("A failed background refresh doesn't affect callers and is retried after 30 seconds", .shows("L7"))
     func failingRefresh() async throws {
         let gates = (1...3).map { _ in ResponseGate() }
         let fixture = OAuth2Fixture(steps: [
@@ -66,7 +66,7 @@ struct ProactiveRefreshTests {
         #expect(fixture.endpoint.requests.count == 4)
     }
 
-    @Test("A background refresh that hangs times out and is retried after 30 seconds")
+    @Test("A background refresh that hangs times out and is retried after 30 seconds", .shows("L4"))
     func hangingRefresh() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .never, .tokens("a2").gated(by: gate)])

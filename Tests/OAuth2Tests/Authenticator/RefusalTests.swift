@@ -12,7 +12,7 @@ struct RefusalTests {
     private let request = URLRequest(url: OAuth2Fixture.api)
     private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)
 
-    @Test("Retries a request rejected with the current token after a refresh")
+    @Test("Retries a request rejected with the current token after a refresh", .shows("R13", "0.9", "4.22"))
     func refresh() async throws {
         let fixture = OAuth2Fixture()
         let client = fixture.client(fixture.authenticator())
@@ -23,7 +23,7 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A late rejection of a replaced token makes no token request")
+    @Test("A late rejection of a replaced token makes no token request", .shows("L1", "O19"))
     func lateRefusal() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(answers: [.refusal.gated(by: gate)])
@@ -39,7 +39,7 @@ struct RefusalTests {
         #expect(fixture.credentials.last == "Bearer access-2")
     }
 
-    @Test("Five thousand calls rejected at once make one token request")
+    @Test("Five thousand calls rejected at once make one token request", .shows("L2", "O41", "P17"))
     func fiveThousandRefusals() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(answers: Array(repeating: .refusal.gated(by: gate), count: 5_000))
@@ -57,7 +57,7 @@ struct RefusalTests {
         #expect(Set(fixture.credentials.suffix(5_000)) == ["Bearer access-2"])
     }
 
-    @Test("Stops after two requests to a resource that always rejects, and reports why")
+    @Test("Stops after two requests to a resource that always rejects, and reports why", .shows("R13", "2.7"))
     func alwaysRefused() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal, .refusal])
         let client = fixture.client(fixture.authenticator())
@@ -72,7 +72,10 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Rejections cause at most thirty token requests in 30 seconds, however many resources reject")
+    @Test(
+        "Rejections cause at most thirty token requests in 30 seconds, however many resources reject",
+        .shows("O20", "R13")
+    )
     func storm() async throws {
         let fixture = OAuth2Fixture(answers: Array(repeating: .refusal, count: 100))
         let client = fixture.client(fixture.authenticator())
@@ -92,6 +95,7 @@ struct RefusalTests {
 
     @Test(
         "Ignores a 401 that isn't about the token",
+        .shows("R12"),
         arguments: [
             #"Basic realm="api""#, "Negotiate", #"Digest realm="api", nonce="n""#,
             #"Bearer error="invalid_request""#, #"Bearer error="something_new""#,
@@ -109,6 +113,7 @@ struct RefusalTests {
 
     @Test(
         "Refreshes after a 401 that is, or may be, about the token",
+        .shows("R13", "RFC 6750 §3, §3.1 (received)"),
         arguments: [
             "Bearer", "bearer", #"Bearer realm="api""#, #"BEARER error="invalid_token""#,
             #"Bearer error="invalid_token", error_description="The \"access token\" expired, sorry""#,
@@ -156,7 +161,7 @@ struct RefusalTests {
         #expect(try await other.action(401, on: elsewhere) == .retry)
     }
 
-    @Test("Fails if the source can't replace its token")
+    @Test("Fails if the source can't replace its token", .shows("R13"))
     func irreplaceableToken() async throws {
         let fixture = OAuth2Fixture()
         let token = AccessToken(value: Secret("static"), requested: fixture.time.now)
@@ -170,7 +175,7 @@ struct RefusalTests {
         #expect(try await authenticator.text() == "static")
     }
 
-    @Test("Delays the retry during a backoff, within the delay budget")
+    @Test("Delays the retry during a backoff, within the delay budget", .shows("R13"))
     func backoff() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .retryAfter(20)])
         let call = RefusedCall(fixture)
@@ -187,7 +192,7 @@ struct RefusalTests {
         #expect(budget == .seconds(60))
     }
 
-    @Test("Waits once for a resource that learns of tokens late")
+    @Test("Waits once for a resource that learns of tokens late", .shows("R13"))
     func replicationDelay() async throws {
         let fixture = OAuth2Fixture()
         let call = RefusedCall(fixture, authenticator: fixture.authenticator(replicationDelay: .milliseconds(500)))
@@ -201,7 +206,7 @@ struct RefusalTests {
         #expect(try await call.action(401) == .retry)
     }
 
-    @Test("Ignores an unknown error code until the token expires")
+    @Test("Ignores an unknown error code until the token expires", .shows("R14"))
     func unknownError() async throws {
         let call = RefusedCall()
         let request = try await call.request()
@@ -213,7 +218,7 @@ struct RefusalTests {
 
     // MARK: Retry policies
 
-    @Test("A policy neither suppresses nor delays the retry with a new token")
+    @Test("A policy neither suppresses nor delays the retry with a new token", .shows("4.24"))
     func policyOfNoRetries() async throws {
         let delays = Retry.Policy.backoff(.constant(.seconds(3600), until: .maxRetries(5)), when: .always)
         for policy in [Retry.Policy.maxRetries(0, when: .always), delays] {

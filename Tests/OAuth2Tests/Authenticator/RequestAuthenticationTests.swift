@@ -95,7 +95,7 @@ struct RequestAuthenticationTests {
 
     // MARK: Proofs
 
-    @Test("Makes a proof for each attempt, and repeats the request with the server's nonce")
+    @Test("Makes a proof for each attempt, and repeats the request with the server's nonce", .shows("O41"))
     func nonce() async throws {
         let fixture = OAuth2Fixture(
             steps: [.boundToken("bound-1")],
@@ -129,7 +129,7 @@ struct RequestAuthenticationTests {
 
     // MARK: Origins
 
-    @Test("Gives another origin no credentials, and names the reason if it requires them")
+    @Test("Gives another origin no credentials, and names the reason if it requires them", .shows("O41"))
     func otherOrigin() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal, .status(401)])
         let client = fixture.otherClient(fixture.authenticator(resources: [OAuth2Fixture.api]))

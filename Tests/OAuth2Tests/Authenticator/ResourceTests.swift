@@ -24,6 +24,7 @@ struct ResourceTests {
 
     @Test(
         "Rejects a token with characters that RFC 6750 doesn't allow in a header field",
+        .shows("S11"),
         arguments: ["a b", "a, DPoP b", "a\r\nX-Evil: 1", "", "é", "a=b", "\"a\""]
     )
     func tokenCharacters(_ text: String) async throws {
@@ -47,7 +48,10 @@ struct ResourceTests {
         #expect(fixture.resource.requests.isEmpty)
     }
 
-    @Test("Sends tokens to the given origins, for any path and spelling, or if requested to every origin with TLS")
+    @Test(
+        "Sends tokens to the given origins, for any path and spelling, or if requested to every origin with TLS",
+        .shows("G3", "Z3", "RFC 6750 §2.1")
+    )
     func givenOrigins() async throws {
         let resources = ["https://api.example/v1", "https://other.example:8443"].compactMap { URL(string: $0) }
         let (given, others) = (
@@ -74,6 +78,7 @@ struct ResourceTests {
 
     @Test(
         "Fails every request if the list of resources is empty or a URL has no origin",
+        .shows("K12"),
         arguments: [[], ["/reports"], ["https://api.example", "api.example"], ["ftp://api.example"]]
     )
     func resourcesWithoutOrigin(urls: [String]) async throws {
@@ -91,6 +96,7 @@ struct ResourceTests {
 
     @Test(
         "Never sends a token to another machine without TLS",
+        .shows("G3", "RFC 6750 §5.2, §5.3"),
         arguments: ["http://api.example/", "http://127.0.0.1.example/", "http://192.168.0.1/"]
     )
     func insecure(url: String) async throws {
@@ -108,7 +114,7 @@ struct ResourceTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A failed token request ends the call before anything is sent, with the reason as the cause")
+    @Test("A failed token request ends the call before anything is sent, with the reason as the cause", .shows("2.8"))
     func noToken() async throws {
         let fixture = OAuth2Fixture(steps: [.error("invalid_client", status: 401)])
         let client = fixture.client(fixture.authenticator(), Retry.Policy.maxRetries(3, when: .always))
@@ -120,7 +126,7 @@ struct ResourceTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Writes the scheme as Bearer, however the server spells it")
+    @Test("Writes the scheme as Bearer, however the server spells it", .shows("RFC 6750 §2.1"))
     func canonicalScheme() async throws {
         let fixture = OAuth2Fixture(steps: [.json(#"{"access_token":"a1","token_type":"bEARER"}"#)])
         fixture.issue("a1")

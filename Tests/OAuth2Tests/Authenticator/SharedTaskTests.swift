@@ -9,7 +9,10 @@ import Testing
 /// Tests that concurrent callers share one token request.
 @Suite("OAuth2Authenticator: single-flight refresh", .limitedConcurrency, .tags(.concurrency))
 struct SharedTaskTests {
-    @Test("A thousand callers without a token make one token request")
+    @Test(
+        "A thousand callers without a token make one token request",
+        .shows("L2", "O1", "3.8", "4.21", "RFC 6749 §4.4")
+    )
     func thousandCallers() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
@@ -47,7 +50,7 @@ struct SharedTaskTests {
         #expect(try await authenticator.text() == "access-1")
     }
 
-    @Test("A cancelled caller returns at once, and the refresh continues for the others")
+    @Test("A cancelled caller returns at once, and the refresh continues for the others", .shows("L3", "O18"))
     func cancelledWaiter() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
@@ -91,7 +94,7 @@ struct SharedTaskTests {
         await fixture.runOut()
     }
 
-    @Test("A refresh completes and stores its tokens after all callers have been cancelled")
+    @Test("A refresh completes and stores its tokens after all callers have been cancelled", .shows("L3", "O18"))
     func allCancelled() async throws {
         let gate = ResponseGate()
         let stored = ResponseGate()
@@ -110,7 +113,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A refresh that hangs fails at its deadline, and the next caller starts another")
+    @Test("A refresh that hangs fails at its deadline, and the next caller starts another", .shows("L4"))
     func hangingRefresh() async throws {
         let fixture = OAuth2Fixture(steps: [.never])
         let authenticator = fixture.authenticator()
@@ -124,7 +127,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A caller with an earlier deadline times out without affecting the others")
+    @Test("A caller with an earlier deadline times out without affecting the others", .shows("L5"))
     func callersDeadline() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
@@ -152,7 +155,7 @@ struct SharedTaskTests {
         await fixture.runOut()
     }
 
-    @Test("An operation's timeout includes the time to get its token")
+    @Test("An operation's timeout includes the time to get its token", .shows("L5"))
     func operationTimeout() async throws {
         let fixture = OAuth2Fixture(steps: [.never])
         let client = fixture.client(fixture.authenticator(), timeout: .seconds(5))
@@ -164,7 +167,7 @@ struct SharedTaskTests {
         await fixture.runOut()
     }
 
-    @Test("Task-local values of the first caller don't reach the refresh")
+    @Test("Task-local values of the first caller don't reach the refresh", .shows("L6"))
     func taskLocals() async throws {
         let journal = Journal()
         let fixture = OAuth2Fixture(steps: [
@@ -192,7 +195,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Grants with different scopes don't share a token")
+    @Test("Grants with different scopes don't share a token", .shows("G4"))
     func scopesApart() async throws {
         let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()

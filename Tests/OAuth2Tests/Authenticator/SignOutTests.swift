@@ -27,7 +27,7 @@ struct SignOutTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r7"])
     }
 
-    @Test("Signing out fails waiting callers at once, and removes tokens that arrive later")
+    @Test("Signing out fails waiting callers at once, and removes tokens that arrive later", .shows("L8"))
     func flightUnderWay() async throws {
         let gate = ResponseGate()
         let store = ProbedTokenStore()
@@ -47,7 +47,7 @@ struct SignOutTests {
         await fixture.runOut()
     }
 
-    @Test("A sign-out survives a restart: the first token isn't reused, and new ones require a sign-in")
+    @Test("A sign-out survives a restart: the first token isn't reused, and new ones require a sign-in", .shows("S15"))
     func restart() async throws {
         try await withTemporaryDirectory { directory in
             let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
@@ -89,7 +89,7 @@ struct SignOutTests {
         #expect(try await fixture.authenticator(store: store).text() == "access-2")
     }
 
-    @Test("Unsaved tokens don't overwrite another process's sign-out")
+    @Test("Unsaved tokens don't overwrite another process's sign-out", .shows("S15"))
     func unsavedTokens() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let store = ProbedTokenStore()
@@ -129,7 +129,7 @@ struct SignOutTests {
         }
     }
 
-    @Test("Events and counters report everything in order, and observers outlive the authenticator")
+    @Test("Events and counters report everything in order, and observers outlive the authenticator", .shows("O24"))
     func events() async throws {
         let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "r1", lifetime: 100), .retryAfter(7), .error("invalid_grant"),

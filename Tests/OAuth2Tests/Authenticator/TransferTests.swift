@@ -102,7 +102,7 @@ struct TransferTests {
         await bench.stop()
     }
 
-    @Test("Reports the 401 for an upload whose body can be read only once")
+    @Test("Reports the 401 for an upload whose body can be read only once", .shows("R5"))
     func refusedOnce() async throws {
         let bench = try Bench(revokingAt: [])
         _ = try await bench.client.upload(.data(Data("x".utf8)), to: bench.api.url(for: "/inbox"), method: .put).value

@@ -11,6 +11,7 @@ import Testing
 struct WithheldTokenTests {
     @Test(
         "Names the origin and the rule if a server requires a token that the request doesn't get",
+        .shows("G20"),
         arguments: [
             ("https://other.example/reports", "https://other.example:443"),
             ("http://api.example/reports", "http://api.example:80"),
@@ -41,7 +42,7 @@ struct WithheldTokenTests {
         #expect(fixture.events.tokenEvents.count { $0 == .refused } == 2)
     }
 
-    @Test("Reports at most 64 origins, and names at most eight in the reason")
+    @Test("Reports at most 64 origins, and names at most eight in the reason", .shows("G20"))
     func limits() async throws {
         let fixture = OAuth2Fixture(answers: Array(repeating: .refusal, count: 70))
         let resources = try (1...10).map { try #require(URL(string: "https://api\($0).example")) }

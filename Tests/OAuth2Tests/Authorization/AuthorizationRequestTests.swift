@@ -13,7 +13,7 @@ struct AuthorizationRequestTests {
         return server
     }()
 
-    @Test("Computes the challenge of RFC 7636 Appendix B")
+    @Test("Computes the challenge of RFC 7636 Appendix B", .shows("RFC 7636", "FAPI 2.0 §5.3.3.2 (3)"))
     func challenge() throws {
         let verifier = try CodeVerifier(Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
         #expect(try verifier.challenge() == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
@@ -29,7 +29,10 @@ struct AuthorizationRequestTests {
         #expect(throws: OAuth2Error(.malformedRequest, "")) { try CodeVerifier(Secret("+" + text.dropFirst())) }
     }
 
-    @Test("Generates a new verifier, state and nonce of 256 bits for each request")
+    @Test(
+        "Generates a new verifier, state and nonce of 256 bits for each request",
+        .shows("RFC 7636", "FAPI 2.0 §5.3.3.2 (4)", "FAPI 2.0 §5.3.3.2 (7)", "FAPI 2.0 §5.4.1 (4)")
+    )
     func randomness() throws {
         let requests = try (1...50).map { _ in try request(scope: "openid") }
         #expect(Set(requests.map(\.state)).count == 50)
@@ -88,6 +91,7 @@ struct AuthorizationRequestTests {
 
     @Test(
         "Keeps the endpoint's query",
+        .shows("RFC 9396"),
         arguments: [
             "https://as.example/a": "https://as.example/a?response_type=code&",
             "https://as.example/a?": "https://as.example/a?response_type=code&",
@@ -110,7 +114,7 @@ struct AuthorizationRequestTests {
         )
     }
 
-    @Test("Rejects a server with a missing or insecure endpoint")
+    @Test("Rejects a server with a missing or insecure endpoint", .shows("FAPI 2.0 §5.2.1 (TLS)"))
     func endpoints() throws {
         #expect(throws: OAuth2Error(.endpointMissing, "")) { try request().url(at: OAuth2Fixture.server) }
         var server = OAuth2Fixture.server
@@ -161,6 +165,7 @@ struct AuthorizationRequestTests {
 
     @Test(
         "Each invalid response has its own error",
+        .shows("RFC 6749 §4.1"),
         arguments: [
             ("code=c", OAuth2Error.Code?.none), ("code=c&extra=1&extra=2", nil),
             ("code=c&iss=https%3A%2F%2Fas.example", nil), ("code=c&iss=https%3A%2F%2Fevil.example", .issuerMismatch),
@@ -184,6 +189,7 @@ struct AuthorizationRequestTests {
 
     @Test(
         "Rejects responses to another request or at another redirect URI",
+        .shows("FAPI 2.0 §5.3.3.1 (12)"),
         arguments: ["code=c", "error=access_denied"]
     )
     func otherRequests(query: String) async throws {
@@ -210,6 +216,7 @@ struct AuthorizationRequestTests {
 
     @Test(
         "Rejects a response, even an error, without iss from a server that always sends it",
+        .shows("RFC 9207", "FAPI 2.0 §5.3.3.2 (5)"),
         arguments: ["code=c", "error=access_denied"]
     )
     func missingIssuer(query: String) throws {

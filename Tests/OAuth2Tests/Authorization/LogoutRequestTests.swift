@@ -16,7 +16,10 @@ struct LogoutRequestTests {
         return server
     }
 
-    @Test("Builds the URL of the end session endpoint with all parameters")
+    @Test(
+        "Builds the URL of the end session endpoint with all parameters",
+        .shows("OpenID Connect RP-Initiated Logout 1.0 §2, §3")
+    )
     func url() throws {
         let request = try LogoutRequest(
             clientID: "shop",
@@ -68,7 +71,7 @@ struct LogoutRequestTests {
         #expect(discovered.endSessionEndpoint?.absoluteString == "https://id.example/end")
     }
 
-    @Test("Accepts only the redirect of this request")
+    @Test("Accepts only the redirect of this request", .shows("G17", "OpenID Connect RP-Initiated Logout 1.0 §2, §3"))
     func redirect() async throws {
         let request = try LogoutRequest(clientID: "shop", redirectURI: Self.redirectURI, state: "right")
         let mismatches = [
@@ -99,7 +102,7 @@ struct LogoutRequestTests {
         }
     }
 
-    @Test("The mock server redirects to registered URIs of the client that the ID token names")
+    @Test("The mock server redirects to registered URIs of the client that the ID token names", .shows("O46"))
     func mockServer() async throws {
         var client = MockAuthorizationServer.Client(id: "shop", authentication: .none)
         client.logoutRedirectURIs = [Self.redirectURI]
@@ -125,7 +128,7 @@ struct LogoutRequestTests {
         await mock.stop()
     }
 
-    @Test("Verifies the mock server's logout tokens with its published keys, once")
+    @Test("Verifies the mock server's logout tokens with its published keys, once", .shows("O46"))
     func backChannel() async throws {
         let mock = try MockAuthorizationServer.start()
         let keys = RemoteKeySet(url: try #require(mock.metadata.keySetURL))

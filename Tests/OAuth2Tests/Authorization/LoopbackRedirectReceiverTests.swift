@@ -15,7 +15,7 @@ struct LoopbackRedirectReceiverTests {
     /// A timeout that is longer than a test waits for its turn.
     private static let patience = Duration.seconds(300)
 
-    @Test("Receives a browser's response and shows one page")
+    @Test("Receives a browser's response and shows one page", .shows("RFC 8252 §7.3"))
     func answer() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         #expect(receiver.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:[1-9][0-9]+\/callback/) != nil)
@@ -48,7 +48,10 @@ struct LoopbackRedirectReceiverTests {
         }
     }
 
-    @Test("Rejects other states, paths, methods, hosts and malformed requests without ending the wait")
+    @Test(
+        "Rejects other states, paths, methods, hosts and malformed requests without ending the wait",
+        .shows("G13", "RFC 8252 §7.3", "FAPI 2.0 §5.3.3.1 (4)")
+    )
     func foreign() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -106,7 +109,7 @@ struct LoopbackRedirectReceiverTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("Keeps a response that hasn't been read, despite many idle connections")
+    @Test("Keeps a response that hasn't been read, despite many idle connections", .shows("S14"))
     func crowd() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
@@ -121,7 +124,7 @@ struct LoopbackRedirectReceiverTests {
         withExtendedLifetime(silent) {}
     }
 
-    @Test("Queues 40 connections without refusing one")
+    @Test("Queues 40 connections without refusing one", .shows("S14"))
     func backlog() throws {
         let listener = try Socket.listening()
         var sockets: [Int32] = []
@@ -153,7 +156,7 @@ struct LoopbackRedirectReceiverTests {
         withExtendedLifetime(receiver) {}
     }
 
-    @Test("Assembles a request from several pieces")
+    @Test("Assembles a request from several pieces", .shows("G13"))
     func pieces() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)

@@ -11,7 +11,7 @@ import TokenGeneration
 struct OtherAuthenticationTests {
     private let secret = String(repeating: "s3cret ", count: 5)
 
-    @Test("Each method sends what the server needs, in the form")
+    @Test("Each method sends what the server needs, in the form", .shows("O7", "RFC 6749 §2.3.1 (post, none)"))
     func forms() async throws {
         let post = ClientSecretPost.clientSecretPost(clientID: "a", secret: Secret("b+c"))
         let both = ["client_id": "a", "client_secret": "b+c"]
@@ -22,7 +22,7 @@ struct OtherAuthenticationTests {
         #expect(try await form(MutualTLSAuthentication(post)) == both)
     }
 
-    @Test("none sends nothing to a server that knows the client by its grant")
+    @Test("none sends nothing to a server that knows the client by its grant", .shows("O42"))
     func anonymousClient() async throws {
         let fixture = EndpointFixture(
             .exchanged("t"),
@@ -35,7 +35,10 @@ struct OtherAuthenticationTests {
         #expect(fixture.transport.requests[0].headers["Authorization"] == nil)
     }
 
-    @Test("client_secret_basic form-encodes the identifier and the secret, as RFC 6749 §2.3.1, §4.1.3 and B show")
+    @Test(
+        "client_secret_basic form-encodes the identifier and the secret, as RFC 6749 §2.3.1, §4.1.3 and B show",
+        .shows("G5", "O6", "RFC 6749 §2.3.1 (basic)", "RFC 6749 B")
+    )
     func basic() throws {
         let vectors = try Vector.object("rfc6749-form-encoding")
         let every = try #require(vectors["appendix_b"] as? [String: Any])
@@ -74,6 +77,7 @@ struct OtherAuthenticationTests {
 
     @Test(
         "client_secret_jwt signs with the secret's bytes and never sends it",
+        .shows("O7"),
         arguments: ["HS256", "HS384", "HS512"]
     )
     func secretJWT(name: String) async throws {
@@ -108,7 +112,7 @@ struct OtherAuthenticationTests {
         }
     }
 
-    @Test("Mutual TLS uses the server's endpoint aliases")
+    @Test("Mutual TLS uses the server's endpoint aliases", .shows("RFC 8705 §2, §5", "FAPI 2.0 §5.3.3.1 (7)"))
     func mutualTLS() async throws {
         let aliases = [
             "token_endpoint": try #require(URL(string: "https://mtls.example/token")),

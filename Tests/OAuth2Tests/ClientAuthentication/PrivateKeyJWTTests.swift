@@ -16,7 +16,16 @@ struct PrivateKeyJWTTests {
         service = try ES256SigningService.generate(keyID: "k1")
     }
 
-    @Test("The assertion has only iss, sub, aud, iat, exp and jti, and the type of RFC 10070")
+    @Test(
+        "The assertion has only iss, sub, aud, iat, exp and jti, and the type of RFC 10070",
+        .shows(
+            "G6",
+            "RFC 10070 §4, §5",
+            "RFC 7521 §4.2, RFC 7523 §2.2 (own)",
+            "FAPI 2.0 §5.3.3.1 (5)",
+            "FAPI 2.0 §5.4.1 (1)"
+        )
+    )
     func claims() async throws {
         let request = try await request(.privateKeyJWT(clientID: "reports", signingService: service))
         let form = Dictionary(uniqueKeysWithValues: request.form.map { ($0.name, $0.value) })
@@ -43,7 +52,7 @@ struct PrivateKeyJWTTests {
         #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "JWT", "x5t#S256": "abc"])
     }
 
-    @Test("Entra ID gets the token endpoint as audience, and the certificate's thumbprint")
+    @Test("Entra ID gets the token endpoint as audience, and the certificate's thumbprint", .shows("RFC 10070 §4, §5"))
     func entra() async throws {
         let issued = try MockCertificateAuthority().issueClientCertificate(name: "reports")
         let key = try SigningKey(pem: issued.privateKeyPEM)
@@ -73,6 +82,7 @@ struct PrivateKeyJWTTests {
 
     @Test(
         "The audience can be the issuer, an endpoint or a custom value",
+        .shows("O8"),
         arguments: [
             (AssertionAudience.issuer, "https://as.example"), (.tokenEndpoint, "https://as.example/token"),
             (.requestURL, "https://as.example/device"), (.custom("urn:as"), "urn:as"),
@@ -101,7 +111,7 @@ struct PrivateKeyJWTTests {
         #expect(token.claims["exp"] == .number(JSONNumber(1_700_000_000 + seconds)))
     }
 
-    @Test("Authenticating a request again replaces the assertion by one with a new jti")
+    @Test("Authenticating a request again replaces the assertion by one with a new jti", .shows("G6"))
     func again() async throws {
         let authentication = JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: service)
         var request = try await request(authentication)

@@ -70,7 +70,10 @@ struct SignedAssertionTests {
 
     private func assertions(_ fixture: OAuth2Fixture) -> [String?] { fixture.forms.map { $0["client_assertion"] } }
 
-    @Test("Sends the source's assertion with its type, and the client's identifier unless it's omitted")
+    @Test(
+        "Sends the source's assertion with its type, and the client's identifier unless it's omitted",
+        .shows("O30", "RFC 7521 §4.2, RFC 7523 §2.2 (of others)", "draft-ietf-oauth-spiffe-client-auth")
+    )
     func form() async throws {
         let prefix = "urn:ietf:params:oauth:client-assertion-type:"
         let types: [(SignedAssertionAuthentication.AssertionType, String)] = [
@@ -127,7 +130,10 @@ struct SignedAssertionTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A nonce request repeats a reusable assertion, and a rejection then says so")
+    @Test(
+        "A nonce request repeats a reusable assertion, and a rejection then says so",
+        .shows("RFC 7521 §4.2, RFC 7523 §2.2 (of others)")
+    )
     func reusable() async throws {
         let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
         let accepted = OAuth2Fixture(steps: [Self.nonce, .boundToken("t1")])
@@ -142,7 +148,10 @@ struct SignedAssertionTests {
         #expect(error?.message.contains("isReusable: false") == true)
     }
 
-    @Test("Never sends a one-time assertion twice: a nonce request gets another one, or fails")
+    @Test(
+        "Never sends a one-time assertion twice: a nonce request gets another one, or fails",
+        .shows("O30", "W9", "RFC 7521 §4.2, RFC 7523 §2.2 (of others)")
+    )
     func oneTime() async throws {
         let renewed = OAuth2Fixture(steps: [Self.nonce, .boundToken("t1")])
         _ = try await source(renewed, once(Platform("a", "b")), dpop: .generated()).token()

@@ -15,6 +15,7 @@ struct BadServerTests {
 
     @Test(
         "Rejects invalid responses from every endpoint",
+        .shows("O25", "T4"),
         arguments: [
             (
                 LoopbackResponse.text(

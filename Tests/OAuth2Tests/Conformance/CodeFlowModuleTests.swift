@@ -11,7 +11,10 @@ import TokenGeneration
 /// names.
 @Suite("Conformance modules: codes and tokens", .limitedConcurrency)
 struct CodeFlowModuleTests {
-    @Test("happy-path: code, PKCE, tokens, ID token, refresh")
+    @Test(
+        "happy-path: code, PKCE, tokens, ID token, refresh",
+        .shows("O4", "RFC 6749 §4.1", "FAPI 2.0 §5.3.3.1 (6)", "FAPI 2.0 §5.3.3.2 (1)", "happy-path")
+    )
     func happyPath() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -31,7 +34,10 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("client-secret-basic and the other client authentication methods")
+    @Test(
+        "client-secret-basic and the other client authentication methods",
+        .shows("FAPI 2.0 §5.3.3.1 (2)", "client-secret-basic")
+    )
     func clientAuthentications() async throws {
         try await ServerFixture.with { fixture in
             for authentication in try fixture.authentications() where authentication.clientID != "public" {
@@ -81,7 +87,10 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("FAPI: the audience of an assertion is the issuer, as a string, and each assertion is new")
+    @Test(
+        "FAPI: the audience of an assertion is the issuer, as a string, and each assertion is new",
+        .shows("FAPI 2.0 §5.3.3.1 (5)")
+    )
     func assertionAudience() async throws {
         try await ServerFixture.with { fixture in
             let issuer = fixture.client(try fixture.keyed())
@@ -106,6 +115,11 @@ struct CodeFlowModuleTests {
 
     @Test(
         "Accepts unusual token responses, without guessing what they omit",
+        .shows(
+            "no-scope-in-token-endpoint-response",
+            "token-endpoint-response-without-expires_in",
+            "token-type-case-insensitivity"
+        ),
         arguments: [
             ("token-type-case-insensitivity", .members(["token_type": "bearer"]), "bearer"),
             ("token-type-case-insensitivity", .members(["token_type": "BEARER"]), "BEARER"),
@@ -128,7 +142,10 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("discovery-issuer-mismatch: rejects metadata of another issuer at each location")
+    @Test(
+        "discovery-issuer-mismatch: rejects metadata of another issuer at each location",
+        .shows("FAPI 2.0 §5.3.3.1 (9)", "FAPI 2.0 §5.3.3.1 (11)", "discovery-issuer-mismatch")
+    )
     func otherIssuer() async throws {
         try await ServerFixture.with { fixture in
             let issuer = fixture.server.metadata.issuer
@@ -149,6 +166,17 @@ struct CodeFlowModuleTests {
 
     @Test(
         "Rejects a manipulated authorization response without using its code",
+        .shows(
+            "G12",
+            "RFC 6749 §4.1",
+            "RFC 9207",
+            "FAPI 2.0 §5.3.3.1 (12)",
+            "FAPI 2.0 §5.3.3.2 (5)",
+            "ensure-authorization-response-with-invalid-missing-state-fails",
+            "ensure-authorization-response-with-invalid-state-fails",
+            "invalid-authorization-response-iss",
+            "remove-authorization-response-iss"
+        ),
         arguments: [
             ("remove-authorization-response-iss", ["iss": nil], .issuerMismatch),
             ("invalid-authorization-response-iss", ["iss": "https://another.example"], .issuerMismatch),
@@ -170,7 +198,10 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("Rejects another server's authorization response before using its code (mix-up attack)")
+    @Test(
+        "Rejects another server's authorization response before using its code (mix-up attack)",
+        .shows("G12", "RFC 9207", "FAPI 2.0 §5.3.3.2 (5)")
+    )
     func mixUp() async throws {
         try await ServerFixture.with { honest in
             try await ServerFixture.with { attacker in
@@ -188,7 +219,17 @@ struct CodeFlowModuleTests {
         }
     }
 
-    @Test("happy-path-no-dpop-nonce: binds the code to the key, with and without nonces", arguments: [false, true])
+    @Test(
+        "happy-path-no-dpop-nonce: binds the code to the key, with and without nonces",
+        .shows(
+            "RFC 9449 §10",
+            "FAPI 2.0 §5.3.3.1 (1)",
+            "FAPI 2.0 §5.3.3.1 (8)",
+            "FAPI 2.0 §5.3.3.1 (note 2)",
+            "happy-path-no-dpop-nonce"
+        ),
+        arguments: [false, true]
+    )
     func dpop(requiresNonces: Bool) async throws {
         try await ServerFixture.with({
             $0.dpop = .required

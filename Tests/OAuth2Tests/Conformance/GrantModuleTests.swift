@@ -12,7 +12,7 @@ import TokenGeneration
 struct GrantModuleTests {
     // MARK: Codes
 
-    @Test("A second use of a code fails and revokes the tokens of the first")
+    @Test("A second use of a code fails and revokes the tokens of the first", .shows("G12"))
     func codeReuse() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -36,7 +36,10 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("A code requires its verifier, redirect URI and client")
+    @Test(
+        "A code requires its verifier, redirect URI and client",
+        .shows("G12", "O4", "RFC 7636", "FAPI 2.0 §5.3.3.2 (3)", "FAPI 2.0 §5.3.3.2 (4)")
+    )
     func codeBinding() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -90,7 +93,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("Requests, receives and narrows resources and details")
+    @Test("Requests, receives and narrows resources and details", .shows("O11", "RFC 9396", "FAPI 2.0 §5.3.3.1 (13)"))
     func access() async throws {
         try await ServerFixture.with({
             $0.resources = ["https://a.example", "https://b.example"]
@@ -133,7 +136,7 @@ struct GrantModuleTests {
 
     // MARK: Devices
 
-    @Test("A device gets tokens if the user approves, and an error if they deny")
+    @Test("A device gets tokens if the user approves, and an error if they deny", .shows("O5", "RFC 8628 §3"))
     func device() async throws {
         let time = ManualTime(advancesWhenSleeping: true)
         let server = try MockAuthorizationServer.start(
@@ -234,7 +237,7 @@ struct GrantModuleTests {
 
     // MARK: Assertions and others
 
-    @Test("Each JWT or SAML assertion works once as a grant")
+    @Test("Each JWT or SAML assertion works once as a grant", .shows("O5", "RFC 7523 §2.1, RFC 7522 §2.1"))
     func assertions() async throws {
         try await ServerFixture.with { fixture in
             let service = try ES256SigningService.generate(keyID: "k")
@@ -283,7 +286,10 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("Corrects a wrong clock for assertions in grants and in client authentication")
+    @Test(
+        "Corrects a wrong clock for assertions in grants and in client authentication",
+        .shows("FAPI 2.0 §5.3.3.1 (note 1)")
+    )
     func skewedAssertion() async throws {
         try await ServerFixture.with({ $0.clockOffset = .seconds(-300) }) { fixture in
             let service = try ES256SigningService.generate(keyID: "k")
@@ -300,7 +306,7 @@ struct GrantModuleTests {
         }
     }
 
-    @Test("Gets a token with an extension grant")
+    @Test("Gets a token with an extension grant", .shows("O5", "RFC 6749 §4.5"))
     func extensionGrant() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.onGrant("urn:example:pin") {

@@ -16,6 +16,32 @@ struct IDTokenModuleTests {
 
     @Test(
         "Accepts valid ID tokens, and each invalid one has its own error",
+        .shows(
+            "K13",
+            "FAPI 2.0 §5.4.1 (1.3)",
+            "iat-is-week-in-past",
+            "idtoken-sig-none",
+            "invalid-aud",
+            "invalid-expired-exp",
+            "invalid-iss",
+            "invalid-missing-aud",
+            "invalid-missing-exp",
+            "invalid-missing-iss",
+            "invalid-missing-nonce",
+            "invalid-nonce",
+            "invalid-null-alg",
+            "invalid-secondary-aud",
+            "invalid-sig-es256",
+            "invalid-signature",
+            "kid-absent-single-jwks",
+            "missing-athash",
+            "missing-aud",
+            "missing-iat",
+            "missing-sub",
+            "nonce-invalid",
+            "oidcc-client-test",
+            "valid-aud-as-array"
+        ),
         arguments: [
             ("oidcc-client-test", nil, nil), ("valid-aud-as-array", .claims(["aud": ["public"]]), nil),
             ("kid-absent-single-jwks", .withoutKeyID, nil), ("missing-athash", .claims(["at_hash": nil]), nil),
@@ -54,7 +80,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("Requires a rule for a requested ID token and the provider's keys before using the code")
+    @Test("Requires a rule for a requested ID token and the provider's keys before using the code", .shows("K13"))
     func withoutRule() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -147,7 +173,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("nonce-unless-code-flow: a sign-in without a nonce rejects an ID token with one")
+    @Test(
+        "nonce-unless-code-flow: a sign-in without a nonce rejects an ID token with one",
+        .shows("nonce-unless-code-flow")
+    )
     func withoutNonce() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -164,7 +193,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("kid-absent-multiple-jwks: rejects a token without kid if there are several keys")
+    @Test(
+        "kid-absent-multiple-jwks: rejects a token without kid if there are several keys",
+        .shows("kid-absent-multiple-jwks")
+    )
     func ambiguousKey() async throws {
         try await ServerFixture.with { fixture in
             try fixture.server.rotateKeys()
@@ -175,7 +207,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("idtoken-sig-rs256, invalid-sig-rs256: verifies RS256, the default of client registration")
+    @Test(
+        "idtoken-sig-rs256, invalid-sig-rs256: verifies RS256, the default of client registration",
+        .shows("idtoken-sig-rs256", "invalid-sig-rs256")
+    )
     func rs256() async throws {
         try await ServerFixture.with({ $0.signingAlgorithm = .rs256 }) { fixture in
             let verifier = IDTokenVerifier(
@@ -191,7 +226,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("invalid-sig-hs256: rejects a token signed with another secret or with the public key")
+    @Test(
+        "invalid-sig-hs256: rejects a token signed with another secret or with the public key",
+        .shows("invalid-sig-hs256")
+    )
     func hs256() async throws {
         try await ServerFixture.with { fixture in
             let verifier = IDTokenVerifier(
@@ -216,7 +254,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("invalid-alternate-alg: rejects an unregistered algorithm with any key")
+    @Test(
+        "invalid-alternate-alg: rejects an unregistered algorithm with any key",
+        .shows("FAPI 2.0 §5.4.1 (1)", "invalid-alternate-alg")
+    )
     func alternateAlgorithm() async throws {
         try await ServerFixture.with { fixture in
             for algorithm in [JWSAlgorithm.es384, .ps256, .edDSA] {
@@ -228,7 +269,7 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("encrypted-idtoken: accepts an ID token that is signed and then encrypted")
+    @Test("encrypted-idtoken: accepts an ID token that is signed and then encrypted", .shows("encrypted-idtoken"))
     func encrypted() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .idToken, .rsaOAEP, .a128CBCHS256)
@@ -237,7 +278,10 @@ struct IDTokenModuleTests {
         }
     }
 
-    @Test("encrypted-idtoken-usingrsa15: rejects RSA1_5, and encryption that isn't registered")
+    @Test(
+        "encrypted-idtoken-usingrsa15: rejects RSA1_5, and encryption that isn't registered",
+        .shows("encrypted-idtoken-usingrsa15")
+    )
     func weakEncryption() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .idToken, .rsaOAEP)
@@ -257,6 +301,7 @@ struct IDTokenModuleTests {
 
     @Test(
         "Checks the hashes of the code and the state in an authorization response's ID token",
+        .shows("invalid-chash", "invalid-missing-shash", "invalid-shash", "missing-chash"),
         arguments: [
             ("good", nil, nil), ("invalid-chash", .wrongCodeHash, .hashMismatch),
             ("missing-chash", .claims(["c_hash": nil]), .missingClaim),

@@ -77,7 +77,10 @@ struct MutualTLSModuleTests {
         }
     }
 
-    @Test("tls_client_auth and self_signed_tls_client_auth bind tokens to the certificate")
+    @Test(
+        "tls_client_auth and self_signed_tls_client_auth bind tokens to the certificate",
+        .shows("O7", "RFC 8705 §2, §5", "FAPI 2.0 §5.3.3.1 (1)", "FAPI 2.0 §5.3.3.1 (2)", "FAPI 2.0 §5.3.3.1 (7)")
+    )
     func certificates() async throws {
         let other = try authority.issueClientCertificate(name: "another")
         let key = try SigningKey.generate(.es256)

@@ -13,6 +13,7 @@ import TokenGeneration
 struct SignedResponseModuleTests {
     @Test(
         "fapi1-advanced-final-client-test: signed and pushed request, signed response, client assertion",
+        .shows("O11", "RFC 9101", "JARM §2", "fapi1-advanced-final-client-test"),
         arguments: [ResponseMode.jwt, .queryJWT]
     )
     func happyPath(mode: ResponseMode) async throws {
@@ -41,6 +42,19 @@ struct SignedResponseModuleTests {
 
     @Test(
         "Each invalid response has its own error, and its code isn't used",
+        .shows(
+            "F12",
+            "JARM §2",
+            "FAPI 2.0 §5.4.1 (1.3)",
+            "ensure-jarm-signature-is-not-none",
+            "ensure-jarm-with-expired-exp-fails",
+            "ensure-jarm-with-invalid-aud-fails",
+            "ensure-jarm-with-invalid-iss-fails",
+            "ensure-jarm-with-invalid-sig-fails",
+            "ensure-jarm-without-aud-fails",
+            "ensure-jarm-without-exp-fails",
+            "ensure-jarm-without-iss-fails"
+        ),
         arguments: [
             ("ensure-jarm-signature-is-not-none", .unsigned, .protocolViolation, .algorithmMismatch),
             ("ensure-jarm-with-expired-exp-fails", .claims(["exp": 1]), .protocolViolation, .expired),
@@ -104,7 +118,10 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("Rejects an unsigned response to a request for a signed one, and requires a verifier")
+    @Test(
+        "Rejects an unsigned response to a request for a signed one, and requires a verifier",
+        .shows("F12", "JARM §2")
+    )
     func downgrade() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -163,7 +180,7 @@ struct SignedResponseModuleTests {
         }
     }
 
-    @Test("Rejects other JWTs that the server has signed for this client")
+    @Test("Rejects other JWTs that the server has signed for this client", .shows("F12"))
     func otherTokens() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()

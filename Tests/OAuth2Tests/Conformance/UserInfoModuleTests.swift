@@ -11,7 +11,10 @@ import TokenGeneration
 /// original names.
 @Suite("Conformance modules: UserInfo and resources", .limitedConcurrency)
 struct UserInfoModuleTests {
-    @Test("scope-userinfo-claims, userinfo-bearer-header: sends the token only in the header")
+    @Test(
+        "scope-userinfo-claims, userinfo-bearer-header: sends the token only in the header",
+        .shows("FAPI 2.0 §5.3.3.1 (3)", "scope-userinfo-claims", "userinfo-bearer-header")
+    )
     func claims() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers { $0.claims["ada"] = ["name": "Ada", "email": "ada@example.com"] }
@@ -26,7 +29,10 @@ struct UserInfoModuleTests {
         }
     }
 
-    @Test("userinfo-invalid-sub: rejects a response about a different user than the ID token's")
+    @Test(
+        "userinfo-invalid-sub: rejects a response about a different user than the ID token's",
+        .shows("userinfo-invalid-sub")
+    )
     func otherSubject() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers { $0.substitute = "eve" }
@@ -37,7 +43,10 @@ struct UserInfoModuleTests {
         }
     }
 
-    @Test("userinfo-signed: verifies a signed response with the server's keys, and rejects an unsigned one")
+    @Test(
+        "userinfo-signed: verifies a signed response with the server's keys, and rejects an unsigned one",
+        .shows("userinfo-signed")
+    )
     func signed() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers {
@@ -61,6 +70,7 @@ struct UserInfoModuleTests {
 
     @Test(
         "rs-dpop-auth-scheme-case-insensitivity: recognizes a challenge's scheme in any case",
+        .shows("rs-dpop-auth-scheme-case-insensitivity"),
         arguments: ["DPoP", "dpop", "DPOP", "dPoP"]
     )
     func schemeCase(scheme: String) async throws {

@@ -29,7 +29,10 @@ struct BackchannelTests {
         return (client, transport)
     }
 
-    @Test("Sends the request with all parameters, and polls until the user has decided")
+    @Test(
+        "Sends the request with all parameters, and polls until the user has decided",
+        .shows("O5", "OpenID Connect CIBA Core 1.0 §7, §10.1, §10.2, §11")
+    )
     func poll() async throws {
         let (client, transport) = client(
             Self.accepted,
@@ -128,7 +131,10 @@ struct BackchannelTests {
         }
     }
 
-    @Test("A notification must have the token and the identifier of the request")
+    @Test(
+        "A notification must have the token and the identifier of the request",
+        .shows("G18", "OpenID Connect CIBA Core 1.0 §7, §10.1, §10.2, §11")
+    )
     func notification() async throws {
         let authentication = BackchannelAuthentication(
             requestID: Secret("S3cret-id"),
@@ -153,7 +159,7 @@ struct BackchannelTests {
         }
     }
 
-    @Test("The mock server notifies the client, whose first token request then succeeds")
+    @Test("The mock server notifies the client, whose first token request then succeeds", .shows("O5"))
     func ping() async throws {
         try await withLoopbackServer { host async throws in
             var registered = MockAuthorizationServer.Client(id: "bank", secret: "p")

@@ -15,7 +15,10 @@ struct DevicePollingTests {
         )
     }
 
-    @Test("Waits the interval while pending, adds 5 s after slow_down, doubles the delay without a response")
+    @Test(
+        "Waits the interval while pending, adds 5 s after slow_down, doubles the delay without a response",
+        .shows("RFC 8628 §3")
+    )
     func pauses() async throws {
         let fixture = DeviceFixture([
             Self.start, .error("authorization_pending"), .error("slow_down"), .error("authorization_pending"),
@@ -61,7 +64,7 @@ struct DevicePollingTests {
         #expect(fixture.forms.count == 3)
     }
 
-    @Test("Stops polling when the code expires")
+    @Test("Stops polling when the code expires", .shows("RFC 8628 §3"))
     func expiry() async throws {
         let fixture = DeviceFixture(
             [
@@ -193,7 +196,7 @@ struct DevicePollingTests {
         }
     }
 
-    @Test("Rejects the tokens if the ID token is missing or invalid")
+    @Test("Rejects the tokens if the ID token is missing or invalid", .shows("K13"))
     func refused() async throws {
         try await play { fixture in
             let rule = fixture.idToken(fixture.client())

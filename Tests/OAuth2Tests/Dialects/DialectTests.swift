@@ -164,6 +164,7 @@ struct DialectTests {
 
     @Test(
         "Refreshes as each server expects, and knows when a grant has ended",
+        .shows("J28"),
         arguments: [
             (.keycloak, true), (.entra, true), (.gitHub, true), (.auth0, false), (.okta, false), (.cognito, false),
             (.google, false),

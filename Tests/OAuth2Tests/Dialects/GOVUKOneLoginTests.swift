@@ -26,7 +26,11 @@ struct GOVUKOneLoginTests {
         }
     }
 
-    @Test("Recovers from the invalid_grant of a wrong clock without a new sign-in", arguments: [600, -600])
+    @Test(
+        "Recovers from the invalid_grant of a wrong clock without a new sign-in",
+        .shows("FAPI 2.0 §5.3.3.1 (note 1)"),
+        arguments: [600, -600]
+    )
     func skew(seconds: Int) async throws {
         let key = try SigningKey.generate(.es256)
         try await withServer(key, clockOffset: .seconds(seconds)) { server async throws in

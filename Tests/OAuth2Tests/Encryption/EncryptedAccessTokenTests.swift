@@ -25,14 +25,17 @@ struct EncryptedAccessTokenTests {
         DecryptionPolicy(algorithms: [.ecdhESA256KW], encryptions: [.a256GCM])
     }
 
-    @Test("Accepts a nested token, also from the server's discovered keys")
+    @Test("Accepts a nested token, also from the server's discovered keys", .shows("O26", "RFC 9068 §4"))
     func accepted() async throws {
         let token = try await api.verify(bearer: recipient.encrypt(signedToken: api.token()))
         #expect(token.subject == "ada" && token.clientID == "shop" && token.scope.count == 2)
         #expect(api.issuer.fetchCount == 1)
     }
 
-    @Test("Rejects a token that is only signed, and one that is encrypted without a decrypter")
+    @Test(
+        "Rejects a token that is only signed, and one that is encrypted without a decrypter",
+        .shows("E20", "RFC 9068 §4")
+    )
     func registration() async throws {
         let signed = try api.token()
         #expect(await api.verifier.flaw(of: signed) == .algorithmMismatch)
@@ -45,7 +48,10 @@ struct EncryptedAccessTokenTests {
         #expect(error?.message.contains("encrypted") == true)
     }
 
-    @Test("Each invalid nested token has its own error, before the issuer's keys are loaded")
+    @Test(
+        "Each invalid nested token has its own error, before the issuer's keys are loaded",
+        .shows("E21", "RFC 9068 §4")
+    )
     func refusals() async throws {
         let signed = try api.token()
         let other = try DecryptionKey.generate(.ecdhESA256KW).identified(by: "rs-1").encryptionKey
@@ -68,7 +74,7 @@ struct EncryptedAccessTokenTests {
         #expect(api.issuer.fetchCount <= 1)
     }
 
-    @Test("Verifies the signed token inside like any other")
+    @Test("Verifies the signed token inside like any other", .shows("RFC 8725bis §3.11 (nested)"))
     func inner() async throws {
         let stranger = try IssuerKey(id: "1")
         let cases: [(String, TokenError.Code)] = [

@@ -25,6 +25,7 @@ struct EncryptedMessageTests {
 
     @Test(
         "Accepts encrypted ID tokens of every kind of key",
+        .shows("O26", "OpenID Connect Core §2, §10.2; Registration §2"),
         arguments: [
             (JWEAlgorithm.rsaOAEP, JWEEncryption.a128CBCHS256), (.rsaOAEP256, .a256GCM), (.ecdhES, .a128GCM),
             (.ecdhESA256KW, .a256CBCHS512), (.dir, .a128CBCHS256), (.a192KW, .a256GCM), (.a256GCMKW, .a192CBCHS384),
@@ -51,6 +52,7 @@ struct EncryptedMessageTests {
 
     @Test(
         "Each fault of the encryption of an ID token has its own error",
+        .shows("E20", "E21", "OpenID Connect Core §2, §10.2; Registration §2"),
         arguments: [JWEAlgorithm.ecdhESA128KW, .rsaOAEP256, .dir]
     )
     func badIDTokens(algorithm: JWEAlgorithm) async throws {
@@ -92,7 +94,7 @@ struct EncryptedMessageTests {
         }
     }
 
-    @Test("Rejects an encrypted ID token if no encryption is registered, and names the reason")
+    @Test("Rejects an encrypted ID token if no encryption is registered, and names the reason", .shows("E20"))
     func unexpected() async throws {
         try await ServerFixture.with { fixture in
             let client = fixture.client()
@@ -108,7 +110,10 @@ struct EncryptedMessageTests {
 
     // MARK: Authorization responses and requests
 
-    @Test("Accepts encrypted authorization responses, and each fault has its own error")
+    @Test(
+        "Accepts encrypted authorization responses, and each fault has its own error",
+        .shows("E21", "O26", "JARM §2")
+    )
     func authorizationResponses() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .authorizationResponse, .rsaOAEP256, .a256GCM)
@@ -123,7 +128,7 @@ struct EncryptedMessageTests {
         }
     }
 
-    @Test("The server decrypts authorization requests for its published key")
+    @Test("The server decrypts authorization requests for its published key", .shows("RFC 9101"))
     func requests() async throws {
         let serverKey = try DecryptionKey.generate(.rsaOAEP256).identified(by: "enc-1")
         try await ServerFixture.with({ $0.decryptionKeys = [serverKey] }) { fixture in
@@ -157,7 +162,10 @@ struct EncryptedMessageTests {
         }
     }
 
-    @Test("The server decrypts authorization requests with the key derived from the client's secret")
+    @Test(
+        "The server decrypts authorization requests with the key derived from the client's secret",
+        .shows("RFC 9101")
+    )
     func secretRequests() async throws {
         try await ServerFixture.with { fixture in
             var registered = MockAuthorizationServer.Client(
@@ -201,7 +209,7 @@ struct EncryptedMessageTests {
 
     // MARK: UserInfo
 
-    @Test("Accepts UserInfo that is signed and encrypted, or only encrypted", arguments: [true, false])
+    @Test("Accepts UserInfo that is signed and encrypted, or only encrypted", .shows("O26"), arguments: [true, false])
     func userInfo(isSigned: Bool) async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers { users in
@@ -231,7 +239,7 @@ struct EncryptedMessageTests {
         }
     }
 
-    @Test("Each fault of the encryption of UserInfo has its own error")
+    @Test("Each fault of the encryption of UserInfo has its own error", .shows("E20"))
     func badUserInfo() async throws {
         try await ServerFixture.with { fixture in
             fixture.server.setUsers { $0.areSigned = true }
@@ -257,7 +265,10 @@ struct EncryptedMessageTests {
 
     // MARK: Introspection
 
-    @Test("Accepts introspection responses that are signed and encrypted, and each fault has its own error")
+    @Test(
+        "Accepts introspection responses that are signed and encrypted, and each fault has its own error",
+        .shows("E21", "O26", "RFC 9701 §4 to §8")
+    )
     func introspection() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .introspectionResponse, .dir, .a256CBCHS512)
@@ -343,7 +354,11 @@ struct EncryptedMessageTests {
         ]
     }
 
-    @Test("Reads an ID token for a key derived from the client's secret", arguments: tokens)
+    @Test(
+        "Reads an ID token for a key derived from the client's secret",
+        .shows("OpenID Connect Core §2, §10.2; Registration §2"),
+        arguments: tokens
+    )
     func secretKeys(algorithm: String, encryption: String, token: String) async throws {
         let secret = Secret("a client secret that has more than thirty-two bytes: é")
         let metadata = ClientMetadata([

@@ -11,7 +11,7 @@ import TokenGeneration
 /// Encrypted authorization responses that a program on the user's machine receives.
 @Suite("Encrypted authorization responses on a loopback address", .limitedConcurrency)
 struct EncryptedRedirectTests {
-    @Test("Receives only the encrypted response to the request")
+    @Test("Receives only the encrypted response to the request", .shows("G13"))
     func receiver() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .authorizationResponse, .rsaOAEP256, .a256GCM)

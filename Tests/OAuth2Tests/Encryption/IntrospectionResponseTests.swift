@@ -19,7 +19,7 @@ struct IntrospectionResponseTests {
         key = try SigningKey.generate(.es256)
     }
 
-    @Test("Requests a JWT and returns the members of `token_introspection`")
+    @Test("Requests a JWT and returns the members of `token_introspection`", .shows("RFC 9701 §4 to §8"))
     func accepted() async throws {
         let fixture = EndpointFixture(try response())
         let found = try await fixture.oauth.introspect(token, verifiedBy: verifier(fixture))
@@ -38,6 +38,7 @@ struct IntrospectionResponseTests {
 
     @Test(
         "Rejects a JWT that breaks a rule of RFC 9701 §5",
+        .shows("RFC 9701 §4 to §8"),
         arguments: [
             (["iss": nil], .protocolViolation, .missingClaim), (["aud": nil], .protocolViolation, .missingClaim),
             (["iat": nil], .protocolViolation, .missingClaim),
@@ -66,6 +67,7 @@ struct IntrospectionResponseTests {
 
     @Test(
         "Rejects another type of JWT",
+        .shows("RFC 9701 §4 to §8"),
         arguments: [("JWT", false), ("at+jwt", false), ("application/Token-Introspection+JWT", true)]
     )
     func types(type: String, isAccepted: Bool) async throws {
@@ -115,7 +117,10 @@ struct IntrospectionResponseTests {
         }
     }
 
-    @Test("A cache verifies responses, and the response itself isn't an access token")
+    @Test(
+        "A cache verifies responses, and the response itself isn't an access token",
+        .shows("E22", "RFC 9701 §4 to §8", "RFC 8725bis §3.12")
+    )
     func resourceServer() async throws {
         let members: JSONObject = ["active": true, "sub": "ada", "aud": .string(GuardedAPI.audience)]
         let signed = try response(["token_introspection": .object(members)])

@@ -13,7 +13,10 @@ struct SecuredMessageTests {
         (.requestObject, "request_object_encryption"),
     ]
 
-    @Test("Writes and reads the registered names of every message")
+    @Test(
+        "Writes and reads the registered names of every message",
+        .shows("OpenID Connect Core §2, §10.2; Registration §2")
+    )
     func names() throws {
         for (message, prefix) in messages {
             var metadata = ClientMetadata()
@@ -69,7 +72,7 @@ struct SecuredMessageTests {
         #expect(try ClientMetadata().signingAlgorithm(of: .idToken) == nil)
     }
 
-    @Test("Requires a key for the registered algorithm")
+    @Test("Requires a key for the registered algorithm", .shows("E23"))
     func missingKey() throws {
         var metadata = ClientMetadata()
         metadata.secure(.idToken, encryptedWith: .ecdhES)
@@ -124,6 +127,7 @@ struct SecuredMessageTests {
 
     @Test(
         "Derives keys from the client's secret as OpenID Connect Core §10.2 defines",
+        .shows("OpenID Connect Core §2, §10.2; Registration §2"),
         arguments: [
             ("A128KW", "A128CBC-HS256", "RqJziVfGK5I3ZztsDniOyA"),
             ("A192KW", "A128CBC-HS256", "RqJziVfGK5I3ZztsDniOyLectvFCwOwd"),
@@ -149,7 +153,7 @@ struct SecuredMessageTests {
         #expect(try JWEDecrypter(key: key, policy: policy).decrypt(compact: token).plaintext == Data("x".utf8))
     }
 
-    @Test("Derives no key for asymmetric algorithms, passwords and short secrets")
+    @Test("Derives no key for asymmetric algorithms, passwords and short secrets", .shows("E23"))
     func underivable() throws {
         let secret = Secret("S3cret-of-the-client-é")
         for algorithm in [JWEAlgorithm.rsaOAEP, .ecdhES, .ecdhESA256KW, .pbes2HS256A128KW] {

@@ -21,7 +21,7 @@ struct ClientIDMetadataDocumentTests {
         return try ClientIDMetadataDocument(clientID: clientID, metadata: metadata)
     }
 
-    @Test("A document has its own URL as client_id, and says that the client is public")
+    @Test("A document has its own URL as client_id, and says that the client is public", .shows("O44"))
     func body() throws {
         let document = try document()
         #expect(
@@ -47,6 +47,7 @@ struct ClientIDMetadataDocumentTests {
 
     @Test(
         "Rejects URLs that can't be client IDs",
+        .shows("Client ID Metadata Document (draft 01) §3, §4.1, §6.6"),
         arguments: [
             "", "client", "http://app.example/c", "https://app.example", "https:///c", "HTTPS://app.example/c",
             "https://a@app.example/c", "https://a:b@app.example/c", "https://app.example/c#f", "https://app.example/c#",
@@ -59,7 +60,10 @@ struct ClientIDMetadataDocumentTests {
         #expect(throws: OAuth2Error(.malformedRequest, "")) { try document(clientID: url) }
     }
 
-    @Test("Rejects metadata with a shared secret, another client ID or unusable redirects")
+    @Test(
+        "Rejects metadata with a shared secret, another client ID or unusable redirects",
+        .shows("G15", "Client ID Metadata Document (draft 01) §3, §4.1, §6.6")
+    )
     func metadata() async throws {
         let cases: [JSONObject] = [
             ["client_secret": "S3cret"], ["client_secret_expires_at": 0], ["registration_access_token": "S3cret"],
@@ -80,7 +84,7 @@ struct ClientIDMetadataDocumentTests {
         #expect(try document(["redirect_uris": [], "grant_types": ["client_credentials"]]).metadata.redirectURIs == [])
     }
 
-    @Test("Publishes public keys, and no others")
+    @Test("Publishes public keys, and no others", .shows("G15"))
     func keys() throws {
         let key = try SigningKey.generate(.es256)
         var metadata = ClientMetadata()
@@ -97,7 +101,7 @@ struct ClientIDMetadataDocumentTests {
         }
     }
 
-    @Test("The mock server knows a client by its document, and accepts only its redirects and keys")
+    @Test("The mock server knows a client by its document, and accepts only its redirects and keys", .shows("O44"))
     func mockServer() async throws {
         let key = try SigningKey.generate(.es256)
         var configuration = MockAuthorizationServer.Configuration()

@@ -48,6 +48,7 @@ struct DiscoveryCacheTests {
 
     @Test(
         "Uses expired metadata for a limited time during an outage, with few requests",
+        .shows("O10", "RFC 8414 §3, OpenID Connect Discovery §4"),
         arguments: [
             MockTransport.Step.status(503), .failure(NetworkError(.cannotConnect, "no luck")), .text("<html>"),
             .status(404),
@@ -91,7 +92,7 @@ struct DiscoveryCacheTests {
         #expect(try await discovery.server().tokenEndpoint.path == "/b")
     }
 
-    @Test("Doesn't treat another issuer as an outage")
+    @Test("Doesn't treat another issuer as an outage", .shows("G8"))
     func takeover() async throws {
         let other = #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/token"}"#
         let transport = MockTransport(steps: [answer("a"), .json(other)], time: time.timeSource, handler: nil)

@@ -14,6 +14,7 @@ struct DiscoveryTests {
 
     @Test(
         "Requests the documents at the specified URLs",
+        .shows("RFC 8414 §3, OpenID Connect Discovery §4"),
         arguments: [
             ("https://id.example", "https://id.example/.well-known/openid-configuration", true),
             ("https://id.example/", "https://id.example/.well-known/openid-configuration", true),
@@ -36,6 +37,7 @@ struct DiscoveryTests {
 
     @Test(
         "Rejects an invalid issuer identifier without a request",
+        .shows("FAPI 2.0 §5.3.3.1 (10)"),
         arguments: [
             ("", OAuth2Error.Code.invalidIssuer), ("id.example", .invalidIssuer), ("https://", .invalidIssuer),
             ("https://id.example?a=b", .invalidIssuer), ("https://id.example/#f", .invalidIssuer),
@@ -65,7 +67,10 @@ struct DiscoveryTests {
         ].map { $0?.absoluteString }
     }
 
-    @Test("Reads all endpoints in a document, and their mutual TLS aliases")
+    @Test(
+        "Reads all endpoints in a document, and their mutual TLS aliases",
+        .shows("RFC 8705 §2, §5", "FAPI 2.0 §5.2.2.1", "FAPI 2.0 §5.3.3.1 (9)")
+    )
     func endpoints() async throws {
         var members: JSONObject = [
             "issuer": .string(issuer), "scopes_supported": ["openid", 7, "read"],
@@ -94,7 +99,7 @@ struct DiscoveryTests {
         #expect(endpoints(all) == Self.endpointNames.map { "https://mtls.example/\($0)" })
     }
 
-    @Test("Compares issuers byte by byte")
+    @Test("Compares issuers byte by byte", .shows("G8"))
     func canonicalEquivalence() {
         let composed = "https://id.example/caf\u{E9}"
         #expect(throws: OAuth2Error(.issuerMismatch, "")) {
@@ -107,6 +112,7 @@ struct DiscoveryTests {
 
     @Test(
         "The error names a member of the wrong type, an insecure endpoint and another issuer",
+        .shows("G8", "G9", "O10", "RFC 8414 §3, OpenID Connect Discovery §4", "FAPI 2.0 §5.3.3.1 (11)"),
         arguments: [
             ("issuer", nil, OAuth2Error.Code.protocolViolation), ("issuer", 7, .protocolViolation),
             ("issuer", "https://id.example/", .issuerMismatch), ("issuer", "https://ID.example", .issuerMismatch),
@@ -142,7 +148,7 @@ struct DiscoveryTests {
         "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[::ffff:7f00:1]",
     ]
 
-    @Test("Rejects a local or insecure endpoint of an issuer on the network", arguments: loopback)
+    @Test("Rejects a local or insecure endpoint of an issuer on the network", .shows("S10"), arguments: loopback)
     func endpointsOfThisMachine(_ host: String) throws {
         let names = AuthorizationServer.endpoints.map(\.name) + ["token_endpoint", "jwks_uri"]
         for url in ["https://\(host)/x", "https://\(host):8443/x", "http://\(host)/x", "http://id.example/x"] {
@@ -185,6 +191,7 @@ struct DiscoveryTests {
 
     @Test(
         "Each invalid document has its own error",
+        .shows("G9", "FAPI 2.0 §5.3.3.1 (10)"),
         arguments: [
             (MockTransport.Step.text("<html>\(Self.marker)</html>"), OAuth2Error.Code.protocolViolation),
             (.json("[]"), .protocolViolation), (.json(#"{"issuer":"https://id.example","#), .protocolViolation),

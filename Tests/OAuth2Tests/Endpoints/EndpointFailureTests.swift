@@ -53,6 +53,7 @@ struct EndpointFailureTests {
 
     @Test(
         "Sends no request to a missing or insecure endpoint",
+        .shows("G9"),
         arguments: [(nil, .endpointMissing), (URL(string: "http://id.example/x"), .insecureTransport)]
             as [(URL?, OAuth2Error.Code)]
     )

@@ -10,7 +10,7 @@ import TokenGeneration
 struct IntrospectionTests {
     private let token = Secret(EndpointFixture.token)
 
-    @Test("Reads the example of RFC 7662 §2.2")
+    @Test("Reads the example of RFC 7662 §2.2", .shows("O12", "RFC 7662 §2"))
     func example() async throws {
         let text = """
             {"active": true, "client_id": "l238j323ds-23ij4", "username": "jdoe", "scope": "read write dolphin",
@@ -30,7 +30,7 @@ struct IntrospectionTests {
         #expect(found.notBefore == nil && found.jwtID == nil && found.tokenType == nil && found.confirmation == nil)
     }
 
-    @Test("Posts forms with the token, the hint and the client's authentication")
+    @Test("Posts forms with the token, the hint and the client's authentication", .shows("O12", "RFC 7009 §2"))
     func request() async throws {
         let answer = MockTransport.Step.json(#"{"active":false}"#)
         let fixture = EndpointFixture(answer, answer, .status(200), .text("ok"))
@@ -47,7 +47,7 @@ struct IntrospectionTests {
         #expect(fixture.forms == [form, hinted, form, hinted])
     }
 
-    @Test("Ignores the other members for an inactive token")
+    @Test("Ignores the other members for an inactive token", .shows("G10", "RFC 7662 §2"))
     func inactive() async throws {
         let found = try await EndpointFixture(.json(#"{"active":false,"sub":"ada","scope":7}"#)).oauth.introspect(token)
         #expect(!found.isActive)
@@ -119,7 +119,7 @@ struct IntrospectionTests {
 
     // MARK: Revocation
 
-    @Test("Reports an unsupported kind of token")
+    @Test("Reports an unsupported kind of token", .shows("RFC 7009 §2"))
     func unsupportedKind() async throws {
         let error = await failure { try await EndpointFixture(.error("unsupported_token_type")).oauth.revoke(token) }
         #expect((error?.code, error?.serverCode) == (.requestRejected, "unsupported_token_type"))

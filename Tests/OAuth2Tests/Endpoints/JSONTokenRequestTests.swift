@@ -37,7 +37,7 @@ struct JSONTokenRequestTests {
         .json(#"{"access_token":"t","token_type":"Bearer","issued_token_type":"urn:x","expires_in":60}"#)
     }
 
-    @Test("Sends an exchange as a JSON object without a client_id")
+    @Test("Sends an exchange as a JSON object without a client_id", .shows("O43"))
     func body() async throws {
         let (client, transport) = client(Self.issued)
         _ = try await client.tokens(for: exchange())
@@ -76,7 +76,7 @@ struct JSONTokenRequestTests {
         #expect(revocation.requests[0].headers["Content-Type"] == "application/x-www-form-urlencoded")
     }
 
-    @Test("Errors and descriptions contain no secret of the object, even if the server repeats it")
+    @Test("Errors and descriptions contain no secret of the object, even if the server repeats it", .shows("O43"))
     func secrecy() async throws {
         let echo = #"{"error":"invalid_grant","error_description":"S3cret-subject \"with\" \\ and \/ and \u00fc"}"#
         let (client, _) = client(.json(echo, status: 400))

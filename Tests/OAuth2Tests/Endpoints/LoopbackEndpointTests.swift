@@ -9,7 +9,7 @@ import TokenGeneration
 /// The mock server's endpoints for clients and users on real sockets.
 @Suite("Endpoints on loopback", .limitedConcurrency)
 struct LoopbackEndpointTests {
-    @Test("Discovers a server with either document")
+    @Test("Discovers a server with either document", .shows("O10"))
     func discovery() async throws {
         try await withServer { server, client in
             for document in [WellKnownDocument.openID, .oauth2] {
@@ -30,7 +30,10 @@ struct LoopbackEndpointTests {
         }
     }
 
-    @Test("Introspects tokens before and after their revocation, for authenticated clients")
+    @Test(
+        "Introspects tokens before and after their revocation, for authenticated clients",
+        .shows("RFC 7662 §2", "RFC 7009 §2")
+    )
     func introspection() async throws {
         try await withServer { server, client in
             let oauth = OAuth2Client(server: server.metadata, clientAuthentication: Self.authentication, client: client)

@@ -20,7 +20,11 @@ struct PushedRequestTests {
         service = try ES256SigningService(key: key, keyID: "k1")
     }
 
-    @Test("Pushes a request, and the user's URL has a reference to it", arguments: [200, 201])
+    @Test(
+        "Pushes a request, and the user's URL has a reference to it",
+        .shows("O11", "RFC 9126", "FAPI 2.0 §5.3.3.2 (2)", "FAPI 2.0 §5.3.3.2 (6)"),
+        arguments: [200, 201]
+    )
     func push(status: Int) async throws {
         let fixture = EndpointFixture(.json(Self.answer, status: status))
         let request = try AuthorizationRequest(

@@ -15,7 +15,7 @@ struct RegistrationTests {
          "registration_client_uri":"https://id.example/register/c1","client_name":"Reports","grant_types":["client_credentials"]}
         """
 
-    @Test("Registers a client and reads the complete response")
+    @Test("Registers a client and reads the complete response", .shows("O11", "RFC 7591, RFC 7592"))
     func register() async throws {
         let fixture = EndpointFixture(.json(Self.answer, status: 201))
         let key = try SigningKey.generate(.es256).verificationKey
@@ -48,7 +48,7 @@ struct RegistrationTests {
         #expect(!dumped.contains(Self.secret))
     }
 
-    @Test("Omits empty metadata, and reads members of the right type only")
+    @Test("Omits empty metadata, and reads members of the right type only", .shows("FAPI 2.0 §5.2.2.1"))
     func emptyMetadata() throws {
         var metadata = ClientMetadata(["scope": "a", "grant_types": ["b"], "jwks": ["keys": [7, ["kty": "??"]]]])
         #expect(metadata.scope == ["a"] && metadata.grantTypes == ["b"] && metadata.keys.isEmpty)
@@ -68,7 +68,10 @@ struct RegistrationTests {
         }
     }
 
-    @Test("Reads, updates and deletes a registration, and keeps credentials that a response omits")
+    @Test(
+        "Reads, updates and deletes a registration, and keeps credentials that a response omits",
+        .shows("O11", "RFC 7591, RFC 7592")
+    )
     func management() async throws {
         let fixture = EndpointFixture(
             .json(#"{"client_id":"c1","client_name":"Reports"}"#),
@@ -100,6 +103,7 @@ struct RegistrationTests {
 
     @Test(
         "The error has the server's code",
+        .shows("RFC 7591, RFC 7592"),
         arguments: ["invalid_redirect_uri", "invalid_client_metadata", "invalid_software_statement"]
     )
     func refusal(serverCode: String) async throws {
@@ -111,6 +115,7 @@ struct RegistrationTests {
 
     @Test(
         "Rejects an invalid registration response",
+        .shows("G11"),
         arguments: [
             "{}", #"{"client_id":7}"#, #"{"client_id":""}"#, #"{"client_id":"a","client_secret":7}"#,
             #"{"client_id":"a","client_secret":"b","client_secret_expires_at":"never"}"#,

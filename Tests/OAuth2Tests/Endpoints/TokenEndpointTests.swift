@@ -9,6 +9,7 @@ import Testing
 struct TokenEndpointTests {
     @Test(
         "Each error of RFC 6749 §5.2 has its own code",
+        .shows("RFC 6749 §5.2"),
         arguments: [
             ("invalid_request", 400, OAuth2Error.Code.requestRejected), ("invalid_client", 401, .invalidClient),
             ("invalid_client", 400, .invalidClient), ("unauthorized_client", 400, .requestRejected),
@@ -54,7 +55,7 @@ struct TokenEndpointTests {
         #expect(error.isRetryable)
     }
 
-    @Test("Doesn't follow a redirect of the token endpoint")
+    @Test("Doesn't follow a redirect of the token endpoint", .shows("G2", "RFC 6749 §3.2"))
     func redirect() async throws {
         let fixture = OAuth2Fixture(steps: [.status(307, headers: ["Location": "https://as.example/elsewhere"])])
         let error = await #expect(throws: OAuth2Error.self) { try await fixture.authenticator().accessToken() }
@@ -62,7 +63,7 @@ struct TokenEndpointTests {
         #expect(fixture.endpoint.requests.map(\.url) == [OAuth2Fixture.server.tokenEndpoint])
     }
 
-    @Test("Posts a form, without a scope if the grant has none, and accepts JSON")
+    @Test("Posts a form, without a scope if the grant has none, and accepts JSON", .shows("RFC 6749 §3.2"))
     func request() async throws {
         let fixture = OAuth2Fixture()
         _ = try await fixture.authenticator(grant: ClientCredentialsGrant(scope: "a b&c")).accessToken()
@@ -79,6 +80,7 @@ struct TokenEndpointTests {
 
     @Test(
         "Never sends a credential to another machine without TLS",
+        .shows("G3", "RFC 6749 §3.2", "FAPI 2.0 §5.2.1 (TLS)"),
         arguments: [
             ("http://as.example/token", false), ("HTTP://as.example/token", false),
             ("http://127.0.0.1.example/token", false), ("http://localhost.example/token", false),

@@ -10,7 +10,7 @@ import TokenGeneration
 struct TokenResponseTests {
     private let requested = ContinuousClock.now
 
-    @Test("Reads the example of RFC 6749 §5.1")
+    @Test("Reads the example of RFC 6749 §5.1", .shows("RFC 6749 §5.1"))
     func example() throws {
         let response = try read(
             """
@@ -27,6 +27,7 @@ struct TokenResponseTests {
 
     @Test(
         "Reads any number as a lifetime, also quoted, and ignores other values",
+        .shows("RFC 6749 §5.1"),
         arguments: [
             ("3600", 3600), ("3600.5", 3600.5), ("3.6e3", 3600), ("\"3600\"", 3600), ("\"59.5\"", 59.5), ("0", 0),
             ("\"0\"", 0), ("-1", 0), ("1e300", 2_147_483_647), ("99999999999999999999", 2_147_483_647), ("null", nil),
@@ -42,6 +43,7 @@ struct TokenResponseTests {
 
     @Test(
         "Accepts Bearer in any case, and ignores empty members",
+        .shows("RFC 6749 §7.1"),
         arguments: [
             #""token_type":"Bearer""#, #""token_type":"bearer""#, #""token_type":"BEARER""#, #""token_type":"bEaReR""#,
             #""token_type":"Bearer","error":"""#, #""token_type":"Bearer","error":null"#,
@@ -65,6 +67,7 @@ struct TokenResponseTests {
 
     @Test(
         "Rejects an invalid token response",
+        .shows("S11", "RFC 6749 §5.1", "RFC 6749 §5.2", "RFC 6749 §7.1"),
         arguments: [
             "", "<html></html>", "[]", "\"token\"", "null", "{", "{}", #"{"token_type":"Bearer"}"#,
             #"{"access_token":"","token_type":"Bearer"}"#, #"{"access_token":7,"token_type":"Bearer"}"#,

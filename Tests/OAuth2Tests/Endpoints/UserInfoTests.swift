@@ -17,7 +17,7 @@ struct UserInfoTests {
         keys = JWKSet(keys: [key.verificationKey.jwk])
     }
 
-    @Test("Sends the authenticator's token and returns the claims")
+    @Test("Sends the authenticator's token and returns the claims", .shows("O12", "OpenID Connect Core §5.3"))
     func json() async throws {
         let fixture = EndpointFixture(.json(#"{"sub":"ada","name":"Ada","email_verified":true}"#))
         let info = try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized())
@@ -32,6 +32,7 @@ struct UserInfoTests {
 
     @Test(
         "Rejects a response about another user",
+        .shows("G10", "OpenID Connect Core §5.3"),
         arguments: [
             (#"{"sub":"eve"}"#, OAuth2Error.Code.subjectMismatch), (#"{"sub":"Ada"}"#, .subjectMismatch),
             (#"{"sub":"ada "}"#, .subjectMismatch), (#"{"sub":""}"#, .protocolViolation), ("{}", .protocolViolation),
@@ -48,7 +49,7 @@ struct UserInfoTests {
         return try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized(), keys: keys)
     }
 
-    @Test("Accepts a signed response, and requests only that with keys")
+    @Test("Accepts a signed response, and requests only that with keys", .shows("OpenID Connect Core §5.3"))
     func signed() async throws {
         let fixture = EndpointFixture(try jwt())
         let info = try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized(), keys: keys)
@@ -69,7 +70,7 @@ struct UserInfoTests {
         #expect((error?.code, (error?.cause as? TokenError)?.code) == (.protocolViolation, code))
     }
 
-    @Test("Rejects another key's signature, another type of JWT, and an unsigned response")
+    @Test("Rejects another key's signature, another type of JWT, and an unsigned response", .shows("G10"))
     func badSignatures() async throws {
         let other = try SigningKey.generate(.es256)
         let unsigned = MockTransport.Step.text(

@@ -28,7 +28,7 @@ struct GrantFormTests {
         #expect(ClientCredentialsGrant(scope: "a").identifier == "client_credentials a")
     }
 
-    @Test("Sends each grant's type and parameters")
+    @Test("Sends each grant's type and parameters", .shows("RFC 7523 §2.1, RFC 7522 §2.1"))
     func forms() async throws {
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
         let actor = StaticTokenSource(AccessToken(value: Secret("actor"), requested: .now))
@@ -87,7 +87,7 @@ struct GrantFormTests {
         #expect(!pin.isRepeatable)
     }
 
-    @Test("Sends the server's own parameters of an exchange, and keeps tokens for different ones apart")
+    @Test("Sends the server's own parameters of an exchange, and keeps tokens for different ones apart", .shows("O43"))
     func additionalParameters() async throws {
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
         func grant(_ parameters: [String: String]) -> TokenExchangeGrant {
@@ -122,7 +122,7 @@ struct GrantFormTests {
         #expect(values == [["subject-1", "actor-1"], ["subject-2", "actor-2"]])
     }
 
-    @Test("Signs a new JWT with issuer, subject and audience for each request")
+    @Test("Signs a new JWT with issuer, subject and audience for each request", .shows("RFC 7523 §2.1, RFC 7522 §2.1"))
     func jwtBearer() async throws {
         let service = try ES256SigningService.generate(keyID: "k")
         let grant = JWTBearerGrant(

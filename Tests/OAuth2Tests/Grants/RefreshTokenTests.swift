@@ -10,7 +10,10 @@ import Testing
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 
-    @Test("Starts with the first refresh token, and continues with each successor")
+    @Test(
+        "Starts with the first refresh token, and continues with each successor",
+        .shows("O2", "4.18", "RFC 6749 §6", "FAPI 2.0 §5.3.3.1 (6)")
+    )
     func rotation() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let authenticator = fixture.authenticator(grant: grant)
@@ -21,7 +24,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("Keeps the refresh token if the response has none")
+    @Test("Keeps the refresh token if the response has none", .shows("T2", "RFC 6749 §6"))
     func omitted() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2", refresh: ""), .tokens("a3")])
         let store = ProbedTokenStore()
@@ -34,7 +37,10 @@ struct RefreshTokenTests {
         #expect(store.written.map(\.refresh) == ["refresh-0", "refresh-0", "refresh-0"])
     }
 
-    @Test("Ends the grant for every caller after a rejected refresh token, without more requests")
+    @Test(
+        "Ends the grant for every caller after a rejected refresh token, without more requests",
+        .shows("R13", "4.25", "RFC 6749 §6")
+    )
     func invalidGrant() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = ProbedTokenStore()
@@ -82,7 +88,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.last?["refresh_token"] == "anew")
     }
 
-    @Test("Sends one request for 500 calls during the backoff, and tells each how long to wait")
+    @Test("Sends one request for 500 calls during the backoff, and tells each how long to wait", .shows("S6"))
     func backoff() async throws {
         let fixture = OAuth2Fixture(steps: [.error("invalid_scope"), .tokens("a1", refresh: "r1")])
         let authenticator = fixture.authenticator(grant: grant)
@@ -108,7 +114,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
     }
 
-    @Test("Keeps a cancelled caller's result for the next call with the same refresh token")
+    @Test("Keeps a cancelled caller's result for the next call with the same refresh token", .shows("S4"))
     func cancelledClient() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [
@@ -148,7 +154,7 @@ struct RefreshTokenTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("Keeps the tokens of two users in one store apart")
+    @Test("Keeps the tokens of two users in one store apart", .shows("G4"))
     func twoUsers() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("for-alice", refresh: "x"), .tokens("for-bob", refresh: "y")])
         let store = InMemoryTokenStore()
@@ -194,7 +200,7 @@ struct RefreshTokenTests {
         #expect(try await authenticator.text() == "access-1")
     }
 
-    @Test("Uses the client credentials again after their refresh token is rejected")
+    @Test("Uses the client credentials again after their refresh token is rejected", .shows("T6"))
     func refreshTokenOfClientCredentials() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let authenticator = fixture.authenticator()

@@ -14,6 +14,7 @@ struct StoreFailureTests {
 
     @Test(
         "Uses tokens that couldn't be stored, and stores them later",
+        .shows("T1"),
         arguments: [
             ([[], [.write, .write, .write]], ["refresh-1", "refresh-2", "refresh-3"]),
             ([[.write, .write, .write], [.load, .write, .write, .write]], ["refresh-2", "refresh-3"]),
@@ -90,7 +91,7 @@ struct StoreFailureTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("Stores a response that arrives after the timeout, and uses it for the next refresh")
+    @Test("Stores a response that arrives after the timeout, and uses it for the next refresh", .shows("S4"))
     func lateAnswer() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1").gated(by: gate)])
@@ -109,6 +110,7 @@ struct StoreFailureTests {
 
     @Test(
         "Stores the refresh token of an otherwise invalid response, and reports the error",
+        .shows("S3"),
         arguments: [
             #"{"refresh_token":"refresh-1"}"#,
             #"{"access_token":"","token_type":"Bearer","refresh_token":"refresh-1"}"#,
@@ -252,7 +254,7 @@ struct StoreFailureTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("Treats a stored token from the future as expired, because the clock was set back")
+    @Test("Treats a stored token from the future as expired, because the clock was set back", .shows("S16"))
     func clockSetBack() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let shared = InMemoryTokenStore()

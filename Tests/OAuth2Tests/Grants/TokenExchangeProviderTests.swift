@@ -34,7 +34,7 @@ struct TokenExchangeProviderTests {
         MockTransport(steps: steps, time: time.timeSource, handler: nil)
     }
 
-    @Test("Sends a form with four fields in order, strictly encoded")
+    @Test("Sends a form with four fields in order, strictly encoded", .shows("3.10", "RFC 8693 §2"))
     func wire() async throws {
         let transport = transport(.tokens("a1"))
         subject.replace(with: "a+b/c=d&e")
@@ -56,6 +56,7 @@ struct TokenExchangeProviderTests {
 
     @Test(
         "Throws an error without the secrets that were sent if the server rejects an exchange, and doesn't cache it",
+        .shows("3.13"),
         arguments: [
             (.error("invalid_grant"), .reauthenticationRequired), (.error("invalid_scope"), .requestRejected),
             (.json(#"{"error":"a","error_description":"subject attestation"}"#, status: 400), .requestRejected),
@@ -73,6 +74,7 @@ struct TokenExchangeProviderTests {
 
     @Test(
         "Rejects a response without a usable bearer token",
+        .shows("3.11"),
         arguments: [
             "", "[]", "<html>", #"{"token_type":"Bearer"}"#, #"{"access_token":"a"}"#,
             #"{"access_token":1,"token_type":"Bearer"}"#, #"{"access_token":"","token_type":"Bearer"}"#,
@@ -94,7 +96,7 @@ struct TokenExchangeProviderTests {
         #expect(try await token(provider(transport)) == "a1")
     }
 
-    @Test("Caches a token for its endpoint, scope and subject until shortly before it expires")
+    @Test("Caches a token for its endpoint, scope and subject until shortly before it expires", .shows("3.11"))
     func keeping() async throws {
         let provider = provider(
             transport(.tokens("a1", lifetime: 180), .tokens("a2"), .tokens("a3"), .tokens("a4"), .tokens("a5"))

@@ -66,6 +66,7 @@ struct IDTokenVerifierTests {
 
     @Test(
         "Returns the user of a valid token",
+        .shows("O14", "OpenID Connect Core §3.1.3.7, A.4, A.6"),
         arguments: [
             ("oidcc-client-test", ["email": "ada@example"], nonce, nil),
             ("valid-aud-as-array", ["aud": ["shop"], "azp": "shop"], nonce, nil),
@@ -112,7 +113,10 @@ struct IDTokenVerifierTests {
 
     // MARK: Signatures
 
-    @Test("Rejects unsigned tokens, headers without an algorithm and unregistered algorithms without loading keys")
+    @Test(
+        "Rejects unsigned tokens, headers without an algorithm and unregistered algorithms without loading keys",
+        .shows("OpenID Connect Core §3.1.3.7, A.4, A.6", "RFC 8725bis §3.1 (issuers)", "RFC 8725bis §3.1 (names)")
+    )
     func unsigned() async throws {
         let other = try IssuerKey(.es384, id: "384")
         issuer.publish([key, other])
@@ -165,6 +169,7 @@ struct IDTokenVerifierTests {
 
     @Test(
         "Each invalid or missing claim has its own error",
+        .shows("F6", "O14"),
         arguments: [
             ("invalid-iss", ["iss": "https://evil.example"], TokenError.Code.issuerMismatch),
             ("invalid-iss", ["iss": "https://id.example/"], .issuerMismatch),

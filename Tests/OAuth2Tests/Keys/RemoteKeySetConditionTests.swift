@@ -26,6 +26,7 @@ struct RemoteKeySetConditionTests {
 
     @Test(
         "Cache-Control, or else Expires, determines the lifetime of keys, within bounds",
+        .shows("RFC 9111 §4.2, §5.2, §5.3"),
         arguments: [
             (["Expires": "Sun, 09 Sep 2001 01:56:40 GMT"], 600),
             (["Expires": "Sunday, 09-Sep-01 01:56:40 GMT"], 600), (["Expires": "Sun Sep  9 01:56:40 2001"], 600),
@@ -75,6 +76,7 @@ struct RemoteKeySetConditionTests {
 
     @Test(
         "Sends usable validators back to the server",
+        .shows("RFC 9110 §13, §8.8, §15.4.5"),
         arguments: [
             (["ETag": #""v1""#], ["If-None-Match": #""v1""#]), (["ETag": #"W/"v1""#], ["If-None-Match": #"W/"v1""#]),
             (
@@ -114,7 +116,10 @@ struct RemoteKeySetConditionTests {
         }
     }
 
-    @Test("A 304 renews the lifetime of the keys, by its own fields or those of the previous response")
+    @Test(
+        "A 304 renews the lifetime of the keys, by its own fields or those of the previous response",
+        .shows("RFC 9110 §13, §8.8, §15.4.5")
+    )
     func notModified() async throws {
         let issuer = PublishedKeys(
             [],
@@ -152,7 +157,10 @@ struct RemoteKeySetConditionTests {
         )
     }
 
-    @Test("A 304 to an unconditional request is a failure, and the last keys stay in use for the time allowed")
+    @Test(
+        "A 304 to an unconditional request is a failure, and the last keys stay in use for the time allowed",
+        .shows("RFC 9110 §13, §8.8, §15.4.5")
+    )
     func unaskedNotModified() async throws {
         let issuer = PublishedKeys(
             [],

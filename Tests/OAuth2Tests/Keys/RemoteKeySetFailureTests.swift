@@ -16,6 +16,7 @@ struct RemoteKeySetFailureTests {
 
     @Test(
         "Any response but a key set is a failure, from which the next one recovers, and a redirect isn't followed",
+        .shows("B2", "B7", "RFC 8725bis §3.10 (URLs)"),
         arguments: [
             "<!doctype html><title>Sign in</title>", "", "[]", "{}", #"{"keys":{}}"#, #"{"keys":[],"keys":[]}"#,
             #"{"keys":["#, "\u{FEFF}{\"keys\":[]}", #"{"keys":"none"}"#,
@@ -56,6 +57,7 @@ struct RemoteKeySetFailureTests {
 
     @Test(
         "Fetches keys only over https, except from loopback addresses",
+        .shows("B2", "FAPI 2.0 §5.4.2"),
         arguments: [
             ("http://id.example/jwks", false), ("ftp://id.example/jwks", false), ("file:///etc/jwks", false),
             ("http://127.0.0.1:8080/jwks", true), ("http://localhost/jwks", true), ("https://id.example/jwks", true),
@@ -90,7 +92,10 @@ struct RemoteKeySetFailureTests {
 
     // MARK: With cached keys
 
-    @Test("The last valid keys stay in use while the server fails, up to the limit")
+    @Test(
+        "The last valid keys stay in use while the server fails, up to the limit",
+        .shows("B7", "J16", "RFC 7517 §5 (remote)")
+    )
     func staleIfError() async throws {
         let issuer = PublishedKeys([key])
         let verifier = issuer.verifier { $0.staleIfError = .seconds(1200) }
@@ -143,7 +148,7 @@ struct RemoteKeySetFailureTests {
         #expect(try await keys.keys().keys.count == 1)
     }
 
-    @Test("Fails for a token with an unknown key while the server fails")
+    @Test("Fails for a token with an unknown key while the server fails", .shows("B7"))
     func unknownKeyInOutage() async throws {
         let new = try IssuerKey(id: "2")
         let issuer = PublishedKeys([key])
@@ -159,7 +164,7 @@ struct RemoteKeySetFailureTests {
         #expect(try await verifier.verify(try issuer.token(key)).registered.subject == "ada")
     }
 
-    @Test("An invalid key doesn't affect the others")
+    @Test("An invalid key doesn't affect the others", .shows("B8"))
     func badKey() async throws {
         let issuer = PublishedKeys([])
         let good = key.jwk.members.serialized()

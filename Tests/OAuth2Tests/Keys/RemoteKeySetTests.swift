@@ -18,7 +18,7 @@ struct RemoteKeySetTests {
 
     // MARK: Requests
 
-    @Test("A thousand successive tokens with invented key IDs cost one request")
+    @Test("A thousand successive tokens with invented key IDs cost one request", .shows("B6"))
     func bogusKeyIDs() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -29,7 +29,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("A thousand concurrent tokens with invented key IDs cost one request per cooldown")
+    @Test("A thousand concurrent tokens with invented key IDs cost one request per cooldown", .shows("B6", "J16"))
     func bogusKeyIDsAtOnce() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -48,7 +48,7 @@ struct RemoteKeySetTests {
         }
     }
 
-    @Test("Concurrent callers share one request for the first keys")
+    @Test("Concurrent callers share one request for the first keys", .shows("B9"))
     func singleFlight() async throws {
         let gate = ResponseGate()
         let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([first])).gated(by: gate)])
@@ -92,7 +92,11 @@ struct RemoteKeySetTests {
 
     // MARK: New keys
 
-    @Test("Verifies a token with a newly published key at once, also without key IDs", arguments: ["2", nil])
+    @Test(
+        "Verifies a token with a newly published key at once, also without key IDs",
+        .shows("RFC 7517 §5 (remote)"),
+        arguments: ["2", nil]
+    )
     func rotation(id: String?) async throws {
         let (old, new) = (try IssuerKey(id: id == nil ? nil : "1"), try IssuerKey(id: id))
         let issuer = PublishedKeys([old])
@@ -105,7 +109,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("Rejects a withdrawn key after the next fetch")
+    @Test("Rejects a withdrawn key after the next fetch", .shows("RFC 7517 §5 (remote)"))
     func withdrawal() async throws {
         let issuer = PublishedKeys([first, second])
         let verifier = issuer.verifier()
@@ -120,7 +124,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("A forged signature with a known key ID causes no fetch")
+    @Test("A forged signature with a known key ID causes no fetch", .shows("B6"))
     func forgery() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -146,7 +150,7 @@ struct RemoteKeySetTests {
 
     // MARK: Preparation
 
-    @Test("Prepares a key once for all verifiers and callers, when a token first uses it")
+    @Test("Prepares a key once for all verifiers and callers, when a token first uses it", .shows("K2"))
     func preparation() async throws {
         let key = try IssuerKey(.ps256, id: "3")
         let issuer = PublishedKeys([first, second, key])
@@ -184,7 +188,7 @@ struct RemoteKeySetTests {
 
     // MARK: Lifetime
 
-    @Test("Refreshes keys once, shortly before they expire, while callers use the old ones")
+    @Test("Refreshes keys once, shortly before they expire, while callers use the old ones", .shows("J16"))
     func refreshAhead() async throws {
         let gate = ResponseGate()
         let issuer = PublishedKeys(

@@ -54,6 +54,7 @@ struct WellKnownIssuerTests {
 
     @Test(
         "Fetches the keys from the documented URL",
+        .shows("J28"),
         arguments: [
             (
                 .gitHubActions(requiring: ["repository_id": "74"]),
@@ -96,6 +97,7 @@ struct WellKnownIssuerTests {
 
     @Test(
         "Finds the keys in metadata that has no token endpoint, as clusters publish it",
+        .shows("OpenID Connect Discovery §3"),
         arguments: [
             (
                 .kubernetes(issuer: "https://cluster.example", namespace: "shop", serviceAccount: "orders"),
@@ -125,6 +127,7 @@ struct WellKnownIssuerTests {
 
     @Test(
         "Rejects metadata of another issuer or without keys",
+        .shows("I16", "OpenID Connect Discovery §3"),
         arguments: [
             (#"{"issuer":"https://other.example","jwks_uri":"https://cluster.example/jwks"}"#, .issuerMismatch),
             (#"{"issuer":"https://cluster.example/","jwks_uri":"https://cluster.example/jwks"}"#, .issuerMismatch),
@@ -155,7 +158,7 @@ struct WellKnownIssuerTests {
 
     // MARK: Verification
 
-    @Test("Verifies a workflow's token with fetched keys, and fetches nothing for another algorithm")
+    @Test("Verifies a workflow's token with fetched keys, and fetches nothing for another algorithm", .shows("I1"))
     func workflow() async throws {
         let key = try IssuerKey(.rs256, id: "1")
         let published = PublishedKeys([key])
@@ -181,7 +184,7 @@ struct WellKnownIssuerTests {
         #expect(published.fetchCount == 1)
     }
 
-    @Test("Verifies a JWT-SVID with the keys of a bundle")
+    @Test("Verifies a JWT-SVID with the keys of a bundle", .shows("JWT-SVID §3–§6"))
     func workload() async throws {
         let key = try IssuerKey(.es256, id: "1")
         var jwk = key.jwk

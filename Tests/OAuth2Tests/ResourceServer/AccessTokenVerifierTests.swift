@@ -15,7 +15,7 @@ struct AccessTokenVerifierTests {
         api = try GuardedAPI()
     }
 
-    @Test("Accepts a valid token and returns its claims")
+    @Test("Accepts a valid token and returns its claims", .shows("O14", "RFC 6750 §2.1, §3", "FAPI 2.0 §5.3.4 (1)"))
     func good() async throws {
         let token = try await api.verify(bearer: try api.token(["email": "ada@example"]))
         #expect((token.subject, token.clientID, token.issuer) == ("ada", "shop", PublishedKeys.issuer))
@@ -95,7 +95,7 @@ struct AccessTokenVerifierTests {
         }
     }
 
-    @Test("Ignores a token in the URL or in a field other than Authorization")
+    @Test("Ignores a token in the URL or in a field other than Authorization", .shows("FAPI 2.0 §5.3.4 (2)"))
     func elsewhere() async throws {
         let token = try api.token()
         var request = api.request(["X-Access-Token": token, "Cookie": "access_token=\(token)"])
@@ -106,6 +106,7 @@ struct AccessTokenVerifierTests {
 
     @Test(
         "A violation of the scheme's rules is a malformed request",
+        .shows("RFC 6750 §2.1, §3"),
         arguments: [
             ["Authorization": "Bearer"], ["Authorization": "Bearer "], ["Authorization": "Bearer a b"],
             ["Authorization": "Bearer a,b"], ["Authorization": "Bearer \"a\""], ["Authorization": "Bearer é"],
@@ -128,6 +129,7 @@ struct AccessTokenVerifierTests {
 
     @Test(
         "Reports each flaw of a token as the cause, and tells the client to get another token",
+        .shows("FAPI 2.0 §5.3.4 (3)"),
         arguments: [
             (["iss": "https://evil.example"], TokenError.Code.issuerMismatch, "The access token is not valid"),
             (["aud": "https://other.example"], .audienceMismatch, "The access token is not for this resource"),
@@ -153,7 +155,10 @@ struct AccessTokenVerifierTests {
         #expect(challenges.last?.parameters["error"] == nil)
     }
 
-    @Test("Rejects another key's signature, another kind of token, an unsigned token and a malformed token")
+    @Test(
+        "Rejects another key's signature, another kind of token, an unsigned token and a malformed token",
+        .shows("F9", "FAPI 2.0 §5.3.4 (3)")
+    )
     func signatures() async throws {
         let cases: [(String, TokenError.Code?)] = [
             (try api.token(key: IssuerKey(id: "1")), .signatureInvalid),
@@ -184,7 +189,10 @@ struct AccessTokenVerifierTests {
 
     // MARK: Requirements
 
-    @Test("Responds to insufficient scope with 403 and the required scope")
+    @Test(
+        "Responds to insufficient scope with 403 and the required scope",
+        .shows("RFC 6750 §2.1, §3", "FAPI 2.0 §5.3.4 (4)")
+    )
     func scope() async throws {
         let token = try api.token()
         let both = AccessRequirement(scope: ["orders.write", "orders.read"])
@@ -234,7 +242,7 @@ struct AccessTokenVerifierTests {
         #expect((challenge.parameters["acr_values"], challenge.parameters["max_age"]) == ("urn:mfa", "600"))
     }
 
-    @Test("Accepts tokens that don't conform to RFC 9068 if the policy allows them")
+    @Test("Accepts tokens that don't conform to RFC 9068 if the policy allows them", .shows("F9"))
     func otherIssuers() async throws {
         let token = try api.token(["scp": ["a", "b"], "client_id": nil, "jti": nil], type: "JWT")
         var verifier = api.verifier
@@ -265,6 +273,7 @@ struct AccessTokenVerifierTests {
 
     @Test(
         "Rejects a token with an unknown or malformed binding",
+        .shows("F9"),
         arguments: [["kid": "1"], [:], "text", ["jkt": 7], ["x5t#S256": [:]], .null] as [JSONValue]
     )
     func unknownBinding(confirmation: JSONValue) async throws {

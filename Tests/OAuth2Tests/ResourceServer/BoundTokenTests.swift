@@ -40,6 +40,7 @@ struct BoundTokenTests {
 
     @Test(
         "rs-dpop-auth-scheme-case-insensitivity: accepts a token with a proof of its key, for any case of the scheme",
+        .shows("O14", "RFC 9449 §4.3, §7", "FAPI 2.0 §5.3.4 (1)", "FAPI 2.0 §5.3.4 (5)"),
         arguments: ["DPoP", "dpop", "DPOP"]
     )
     func good(scheme: String) async throws {
@@ -59,7 +60,7 @@ struct BoundTokenTests {
         #expect(refusal?.written.map(\.scheme) == ["DPoP"])
     }
 
-    @Test("Accepts a proof only once")
+    @Test("Accepts a proof only once", .shows("F8", "RFC 9449 §4.3, §7"))
     func replay() async throws {
         let token = try boundToken()
         let proof = try proof(token)
@@ -75,7 +76,10 @@ struct BoundTokenTests {
         #expect(refusal?.status == 401)
     }
 
-    @Test("Rejects a bound token sent as a bearer token, with or without a proof, and an unbound one sent with DPoP")
+    @Test(
+        "Rejects a bound token sent as a bearer token, with or without a proof, and an unbound one sent with DPoP",
+        .shows("F8", "RFC 9449 §4.3, §7", "FAPI 2.0 §5.3.4 (5)")
+    )
     func downgrade() async throws {
         let token = try boundToken()
         for proof in [nil, try proof(token)] {
@@ -92,7 +96,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test("Rejects a token with another key's proof")
+    @Test("Rejects a token with another key's proof", .shows("F8"))
     func otherKey() async throws {
         let token = try boundToken()
         let thief = try DPoPProofGenerator(key: .generate(.es256))
@@ -106,7 +110,7 @@ struct BoundTokenTests {
         #expect(challenge.parameters["algs"] == "ES256")
     }
 
-    @Test("Rejects a proof for another request, token or time, and two proofs")
+    @Test("Rejects a proof for another request, token or time, and two proofs", .shows("F8"))
     func otherProofs() async throws {
         let token = try boundToken()
         let es384 = try DPoPProofGenerator(key: .generate(.es384))
@@ -167,7 +171,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test("One clock reading decides about the token, nonce, proof and replay")
+    @Test("One clock reading decides about the token, nonce, proof and replay", .shows("F2"))
     func oneReading() async throws {
         var api = api
         let now = api.issuer.time.date
@@ -197,7 +201,7 @@ struct BoundTokenTests {
         #expect(asked.withLock { $0 } == [now])
     }
 
-    @Test("A token bound to a key and a certificate requires both")
+    @Test("A token bound to a key and a certificate requires both", .shows("FAPI 2.0 §5.3.4 (5)"))
     func both() async throws {
         let certificate = Data("the DER of a certificate".utf8)
         let token = try api.token([
@@ -216,7 +220,7 @@ struct BoundTokenTests {
 
     // MARK: Nonces
 
-    @Test("Responds to a proof without a nonce with one, and accepts the next proof")
+    @Test("Responds to a proof without a nonce with one, and accepts the next proof", .shows("RFC 9449 §4.3, §7"))
     func nonces() async throws {
         var api = api
         api.verifier.nonces = try RotatingDPoPNonces(secret: Secret("shared by all servers"), period: .seconds(60))

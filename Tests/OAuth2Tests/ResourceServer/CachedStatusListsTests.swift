@@ -22,7 +22,7 @@ struct CachedStatusListsTests {
 
     // MARK: Fetching
 
-    @Test("Fetches a list once, for every status")
+    @Test("Fetches a list once, for every status", .shows("Status List §8.1, §8.2, §11.4, §11.5, §13.7"))
     func statuses() async throws {
         let lists = issuer.lists()
         var statuses: [UInt8] = []
@@ -36,7 +36,7 @@ struct CachedStatusListsTests {
         #expect(request.headers["Accept"] == "application/statuslist+jwt")
     }
 
-    @Test("Concurrent callers share one request")
+    @Test("Concurrent callers share one request", .shows("U15"))
     func singleFlight() async throws {
         let gate = ResponseGate()
         let text = try issuer.token()
@@ -85,6 +85,7 @@ struct CachedStatusListsTests {
 
     @Test(
         "The lifetime is the stated one, within bounds and before the list expires",
+        .shows("Status List §8.1, §8.2, §11.4, §11.5, §13.7"),
         arguments: [
             (120, 86_400, 120), (nil, 86_400, 300), (nil, nil, 300), (1, nil, 60), (86_400, nil, 3_600),
             (1_000_000, 100, 160), (0.5, 1_000, 60),
@@ -109,7 +110,7 @@ struct CachedStatusListsTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("Notices a revocation when the list's lifetime ends")
+    @Test("Notices a revocation when the list's lifetime ends", .shows("U12"))
     func replaced() async throws {
         let lists = issuer.lists()
         _ = try await status(lists)
@@ -122,7 +123,7 @@ struct CachedStatusListsTests {
         #expect(try await status(lists) == .invalid)
     }
 
-    @Test("An older list never replaces a newer one")
+    @Test("An older list never replaces a newer one", .shows("U12"))
     func rollback() async throws {
         let old = try issuer.token()
         issuer.time.advance(by: .seconds(10))
@@ -141,7 +142,7 @@ struct CachedStatusListsTests {
         #expect(try await status(lists) == .valid)
     }
 
-    @Test("Fetches a list again that has no entry for a token, but not for each token")
+    @Test("Fetches a list again that has no entry for a token, but not for each token", .shows("U15"))
     func enlarged() async throws {
         let lists = issuer.lists()
         await #expect(throws: TokenError(.statusRejected, "")) { try await status(lists, 16) }
@@ -162,6 +163,7 @@ struct CachedStatusListsTests {
 
     @Test(
         "Fetches from allowed locations",
+        .shows("U11"),
         arguments: [
             ("https://id.example/statuslists/", "https://id.example/statuslists/1"),
             ("https://id.example/statuslists/", "https://ID.example:443/statuslists/a/b%20c"),
@@ -180,6 +182,7 @@ struct CachedStatusListsTests {
 
     @Test(
         "Sends nothing to any other location",
+        .shows("U11", "RFC 8725bis §3.10 (URLs)"),
         arguments: [
             "http://id.example/statuslists/1", "https://evil.example/statuslists/1", "https://id.example/1",
             "https://id.example/statuslists", "https://id.example:8443/statuslists/1",
@@ -201,7 +204,10 @@ struct CachedStatusListsTests {
         #expect(issuer.fetchCount == 0)
     }
 
-    @Test("Follows redirects to the same origin, and to others only if the caller allows them")
+    @Test(
+        "Follows redirects to the same origin, and to others only if the caller allows them",
+        .shows("U11", "Status List §8.1, §8.2, §11.4, §11.5, §13.7")
+    )
     func redirects() async throws {
         issuer.transport.append(.status(307, headers: ["Location": "/cdn/1"]))
         #expect(try await status(issuer.lists(), 1) == .invalid)

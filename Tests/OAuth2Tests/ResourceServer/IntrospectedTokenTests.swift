@@ -51,6 +51,7 @@ struct IntrospectedTokenTests {
 
     @Test(
         "Rejects tokens of another kind, audience or issuer, and those that aren't currently valid",
+        .shows("K14", "FAPI 2.0 §5.3.4 (3)"),
         arguments: [
             ("aud", "https://other.example", TokenError.Code.audienceMismatch), ("aud", ["a", "b"], .audienceMismatch),
             ("aud", nil, .missingClaim), ("iss", "https://evil.example", .issuerMismatch),
@@ -76,7 +77,7 @@ struct IntrospectedTokenTests {
         #expect(await verifier.flaw(of: "bad") == .checkFailed)
     }
 
-    @Test("Accepts a response without an audience if the policy does")
+    @Test("Accepts a response without an audience if the policy does", .shows("K14"))
     func withoutAudience() async throws {
         var verifier = verifier(server(["aud": nil]))
         verifier.policy.audience = .absentOrContains(GuardedAPI.audience)
@@ -153,7 +154,7 @@ struct IntrospectedTokenTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("Concurrent requests with the same token share one introspection")
+    @Test("Concurrent requests with the same token share one introspection", .shows("F10"))
     func singleFlight() async throws {
         let gate = ResponseGate()
         let transport = MockTransport(.json(#"{"active":true,"sub":"ada"}"#).gated(by: gate), time: time.timeSource)
@@ -168,7 +169,7 @@ struct IntrospectedTokenTests {
         #expect(introspection.count == 1)
     }
 
-    @Test("Invented tokens neither displace valid ones nor fill the memory")
+    @Test("Invented tokens neither displace valid ones nor fill the memory", .shows("F10"))
     func flood() async throws {
         let transport = server()
         let introspection = introspection(transport, capacity: 10)

@@ -50,7 +50,10 @@ struct NoncePartitionTests {
         #expect(try await server.verify(dpop: token, proof: proof).binding == .key)
     }
 
-    @Test("A proof is accepted only where its nonce was made, and once there; others respond with another nonce")
+    @Test(
+        "A proof is accepted only where its nonce was made, and once there; others respond with another nonce",
+        .shows("L27", "O38", "RFC 9449 §8, §9 (your API)")
+    )
     func partitions() async throws {
         let (one, other) = (try server("a"), try server("b"))
         let first = try await nonce(one, for: try proof(nil))
@@ -70,7 +73,7 @@ struct NoncePartitionTests {
         #expect(try await nonce(one, for: try proof(second)) == first)
     }
 
-    @Test("Servers of one partition accept each other's nonces, with a common secret and cache")
+    @Test("Servers of one partition accept each other's nonces, with a common secret and cache", .shows("O38"))
     func sharedSecret() async throws {
         let one = try server("a")
         var other = try server("a")
@@ -90,7 +93,10 @@ struct NoncePartitionTests {
         _ = try await nonce(one, for: try proof(first))
     }
 
-    @Test("A client can't change the name in a nonce, and nonces without a name aren't those of a partition")
+    @Test(
+        "A client can't change the name in a nonce, and nonces without a name aren't those of a partition",
+        .shows("L28", "RFC 9449 §8, §9 (your API)")
+    )
     func forgery() async throws {
         let (one, other, plain) = (try server("a"), try server("b"), try server(nil))
         let first = try await nonce(one, for: try proof(nil))
@@ -104,7 +110,7 @@ struct NoncePartitionTests {
         try await accepts(plain, try proof(none))
     }
 
-    @Test("After a restart with an empty replay cache, nonces of the earlier process aren't accepted")
+    @Test("After a restart with an empty replay cache, nonces of the earlier process aren't accepted", .shows("L27"))
     func restart() async throws {
         let before = try server("a", secret: nil)
         let used = try proof(try await nonce(before, for: try proof(nil)))
@@ -112,7 +118,7 @@ struct NoncePartitionTests {
         _ = try await nonce(try server("a", secret: nil), for: used)
     }
 
-    @Test("When a server's replay cache is full, proofs are rejected, not forgotten", arguments: [1, 3])
+    @Test("When a server's replay cache is full, proofs are rejected, not forgotten", .shows("L27"), arguments: [1, 3])
     func full(capacity: Int) async throws {
         var server = try server("a")
         server.verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache(capacity: capacity, quotaPerKey: capacity))

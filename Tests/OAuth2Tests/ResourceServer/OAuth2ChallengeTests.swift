@@ -10,7 +10,10 @@ import TokenGeneration
 struct OAuth2ChallengeTests {
     typealias Challenge = AuthenticationChallenge
 
-    @Test("Formats the examples of RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3 and RFC 9728 §5.1")
+    @Test(
+        "Formats the examples of RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3 and RFC 9728 §5.1",
+        .shows("RFC 6750 §3, §3.1 (sent)")
+    )
     func examples() throws {
         let metadata = try #require(URL(string: "https://resource.example.com/.well-known/oauth-protected-resource"))
         let rows: [(Challenge, String)] = [
@@ -46,7 +49,7 @@ struct OAuth2ChallengeTests {
         #expect(Challenge.parse(field) == challenges)
     }
 
-    @Test("No text can break out of the field, or violate RFC 6750's rules for a description")
+    @Test("No text can break out of the field, or violate RFC 6750's rules for a description", .shows("F7"))
     func injection() throws {
         let evil = "a\"b\\c\r\nSet-Cookie: d=e\u{0}\u{7F}\u{85}é"
         let challenge = Challenge.bearer(
@@ -74,7 +77,7 @@ struct OAuth2ChallengeTests {
         #expect(Challenge.bearer(maxAge: age).parameters["max_age"] == text)
     }
 
-    @Test("A client reads the demand that the server wrote")
+    @Test("A client reads the demand that the server wrote", .shows("RFC 6750 §3, §3.1 (sent)"))
     func demand() throws {
         let metadata = try #require(URL(string: "https://api.example/.well-known/oauth-protected-resource"))
         let challenge = Challenge.dpop(

@@ -26,7 +26,10 @@ struct RevokedTokenTests {
         return try issuer.api.token(["status": reference.claim].merging(changes) { $1 })
     }
 
-    @Test("Accepts only valid tokens, or those with the statuses that the application accepts")
+    @Test(
+        "Accepts only valid tokens, or those with the statuses that the application accepts",
+        .shows("J27", "U9", "Status List §8.3 (your API)")
+    )
     func statuses() async throws {
         let api = api()
         let accepted = try await api.verify(bearer: token(0))
@@ -41,7 +44,7 @@ struct RevokedTokenTests {
         #expect(try await other.verifier.flaw(of: token(2)) == .statusRejected)
     }
 
-    @Test("Requires a status, unless the application doesn't")
+    @Test("Requires a status, unless the application doesn't", .shows("U10"))
     func withoutStatus() async throws {
         let plain = try issuer.api.token()
         #expect(await api().verifier.flaw(of: plain) == .missingClaim)
@@ -51,7 +54,7 @@ struct RevokedTokenTests {
         #expect(await api { $0.requiresStatus = false }.verifier.flaw(of: revoked) == .statusRejected)
     }
 
-    @Test("Rejects malformed references, and lists at other locations, without a request")
+    @Test("Rejects malformed references, and lists at other locations, without a request", .shows("U10"))
     func references() async throws {
         let statuses: [JSONValue] = [
             .null, [:], ["other": [:]], ["status_list": ["idx": -1, "uri": .string(PublishedStatusList.uri)]],
@@ -66,7 +69,7 @@ struct RevokedTokenTests {
         #expect(issuer.fetchCount == 0)
     }
 
-    @Test("If the list isn't available, the answer is 503 with the server's delay")
+    @Test("If the list isn't available, the answer is 503 with the server's delay", .shows("U13", "U14"))
     func outage() async throws {
         issuer.transport.append(.status(503, headers: ["Retry-After": "7"]))
         let api = api()
@@ -83,7 +86,7 @@ struct RevokedTokenTests {
         #expect((cause?.code, (cause?.cause as? TokenError)?.code) == (.protocolViolation, .subjectMismatch))
     }
 
-    @Test("A token that is rejected for another reason causes no request")
+    @Test("A token that is rejected for another reason causes no request", .shows("U15", "Status List §8.3 (your API)"))
     func order() async throws {
         let api = api()
         #expect(try await api.verifier.flaw(of: token(1, ["exp": 999_999_000])) == .expired)

@@ -17,7 +17,7 @@ struct SingleUseAccessTokenTests {
         api.verifier.replayCache = cache
     }
 
-    @Test("Accepts each token once, by default any number of times")
+    @Test("Accepts each token once, by default any number of times", .shows("RFC 7519 §4.1.7, RFC 7523 §3 rule 7"))
     func replay() async throws {
         let token = try api.token()
         _ = try await api.verify(bearer: token)
@@ -28,7 +28,7 @@ struct SingleUseAccessTokenTests {
         for _ in 1...2 { _ = try await unlimited.verify(bearer: token) }
     }
 
-    @Test("Of concurrent requests with a token, exactly one is accepted")
+    @Test("Of concurrent requests with a token, exactly one is accepted", .shows("F13"))
     func concurrency() async throws {
         let (api, token) = (api, try api.token())
         let isAccepted = await withTaskGroup(of: Bool.self) { group in
@@ -40,7 +40,7 @@ struct SingleUseAccessTokenTests {
         #expect(isAccepted.count { $0 } == 1)
     }
 
-    @Test("A request that is rejected for another reason doesn't use up its token")
+    @Test("A request that is rejected for another reason doesn't use up its token", .shows("F15"))
     func rejected() async throws {
         let token = try api.token()
         await #expect(throws: AccessRefusal(.insufficientScope, "")) {
@@ -70,7 +70,7 @@ struct SingleUseAccessTokenTests {
         #expect(try await api.verifier.flaw(of: api.token([name: value])) == expected)
     }
 
-    @Test("Responds with 503 if the cache is full or fails")
+    @Test("Responds with 503 if the cache is full or fails", .shows("F14"))
     func unavailable() async throws {
         var api = api
         let caches: [(any ReplayCache, TokenError.Code)] = [
@@ -141,7 +141,10 @@ struct SingleUseAccessTokenTests {
 
     // MARK: Well-known issuers
 
-    @Test("Verifies an access token of Microsoft Entra, with its own name of the scope")
+    @Test(
+        "Verifies an access token of Microsoft Entra, with its own name of the scope",
+        .shows("Microsoft identity platform")
+    )
     func entra() async throws {
         let key = try IssuerKey(.rs256, id: "1")
         let tenant = "8eaef023-2b34-4da1-9baa-8bc8c9d6a490"

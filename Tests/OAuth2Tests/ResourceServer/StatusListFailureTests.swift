@@ -37,6 +37,7 @@ struct StatusListFailureTests {
 
     @Test(
         "Rejects a list with wrong claims",
+        .shows("U14"),
         arguments: [
             ("sub", "https://id.example/statuslists/2", .subjectMismatch), ("sub", nil, .missingClaim),
             ("iss", "https://evil.example", .issuerMismatch), ("aud", "somebody", .audienceMismatch),
@@ -52,7 +53,7 @@ struct StatusListFailureTests {
         #expect(await refusal(text) == expected)
     }
 
-    @Test("Rejects other tokens of the issuer, and lists of others")
+    @Test("Rejects other tokens of the issuer, and lists of others", .shows("U14"))
     func tokens() async throws {
         #expect(try await refusal(issuer.token(type: "at+jwt")) == .typeMismatch)
         #expect(try await refusal(issuer.token(type: "JWT")) == .typeMismatch)
@@ -62,7 +63,7 @@ struct StatusListFailureTests {
         #expect(await refusal("") == .malformedToken)
     }
 
-    @Test("Bounds the response and the decompressed list")
+    @Test("Bounds the response and the decompressed list", .shows("U14"))
     func sizes() async throws {
         let bomb = try issuer.token(StatusList(count: 5 << 23))
         #expect(await refusal(bomb) == .tooLarge)
@@ -73,7 +74,10 @@ struct StatusListFailureTests {
         #expect((error?.code, (error?.cause as? NetworkError)?.code) == (.protocolViolation, .bodyTooLarge))
     }
 
-    @Test("Accepts only status code 200 with the right media type")
+    @Test(
+        "Accepts only status code 200 with the right media type",
+        .shows("U14", "Status List §8.1, §8.2, §11.4, §11.5, §13.7")
+    )
     func responses() async throws {
         let text = try issuer.token()
         let responses = [
@@ -95,7 +99,7 @@ struct StatusListFailureTests {
 
     // MARK: Outages
 
-    @Test("In an outage, rejects tokens from the end of the list's lifetime")
+    @Test("In an outage, rejects tokens from the end of the list's lifetime", .shows("U13"))
     func reject() async throws {
         let lists = issuer.lists(outage: .reject)
         _ = try await status(lists)
@@ -114,7 +118,7 @@ struct StatusListFailureTests {
         #expect(issuer.fetchCount == 3)
     }
 
-    @Test("Waits as long as the server asks, up to five minutes")
+    @Test("Waits as long as the server asks, up to five minutes", .shows("U15"))
     func retryAfter() async throws {
         for (asked, seconds) in [("60", 60), ("3600", 300)] {
             let issuer = try PublishedStatusList(steps: [.status(503, headers: ["Retry-After": asked])])
@@ -130,7 +134,7 @@ struct StatusListFailureTests {
         }
     }
 
-    @Test("A stale list stays in use for the allowed time, whatever the failure")
+    @Test("A stale list stays in use for the allowed time, whatever the failure", .shows("U13"))
     func stale() async throws {
         let lists = issuer.lists(outage: .acceptStale(for: .seconds(60)))
         _ = try await status(lists)
@@ -154,7 +158,7 @@ struct StatusListFailureTests {
         #expect(try await status(lists) == .valid)
     }
 
-    @Test("A stale list is never used after it has expired")
+    @Test("A stale list is never used after it has expired", .shows("U13"))
     func expiredWhileStale() async throws {
         try issuer.publish(nil, ["exp": .number(JSONNumber(issuer.api.now + 600))])
         let lists = issuer.lists(outage: .acceptStale(for: .seconds(86_400)))

@@ -66,6 +66,7 @@ struct TrustedIssuerTests {
 
     @Test(
         "Rejects a token of an unknown issuer without fetching anything",
+        .shows("F9"),
         arguments: [
             ("https://evil.example", TokenError.Code.issuerMismatch), ("https://id.example/", .issuerMismatch),
             ("https://ID.example", .issuerMismatch), ("https://id.example\u{0}", .issuerMismatch),
@@ -93,7 +94,10 @@ struct TrustedIssuerTests {
         #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
     }
 
-    @Test("Rejects a token signed with the other issuer's key, even with the same key ID")
+    @Test(
+        "Rejects a token signed with the other issuer's key, even with the same key ID",
+        .shows("F9", "RFC 8725bis §3.1 (issuers)", "RFC 8725bis §3.8 (issuer)")
+    )
     func otherKey() async throws {
         let verifier = try verifier()
         #expect(await verifier.flaw(of: try api.token(key: partnerKey)) == .signatureInvalid)
@@ -154,7 +158,7 @@ struct TrustedIssuerTests {
 
     // MARK: Opaque tokens
 
-    @Test("Sends an opaque token only to the server that its prefix names")
+    @Test("Sends an opaque token only to the server that its prefix names", .shows("F11"))
     func opaque() async throws {
         let (ours, theirs) = (server(), server())
         let verifier = try verifier(
@@ -177,7 +181,7 @@ struct TrustedIssuerTests {
         #expect((ours.requests.count, theirs.requests.count) == (1, 2))
     }
 
-    @Test("Rejects an opaque token with an unknown prefix without any request")
+    @Test("Rejects an opaque token with an unknown prefix without any request", .shows("F11"))
     func nobodys() async throws {
         let theirs = server()
         let verifier = try verifier(partners: { issuer in

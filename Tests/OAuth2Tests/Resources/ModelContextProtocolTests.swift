@@ -19,7 +19,10 @@ struct ModelContextProtocolTests {
     /// The number of tokens that the resource rejects next.
     private let rejections = Rejections()
 
-    @Test("A client that knows only the URL signs in, calls the resource, and replaces a rejected token")
+    @Test(
+        "A client that knows only the URL signs in, calls the resource, and replaces a rejected token",
+        .shows("O34", "Model Context Protocol 2026-07-28")
+    )
     func client() async throws {
         let mock = try MockAuthorizationServer.start()
         try await withLoopbackServer { host async throws in

@@ -13,6 +13,7 @@ struct ProtectedResourceTests {
 
     @Test(
         "The document is at the well-known URL of the identifier",
+        .shows("RFC 9728 §2, §3"),
         arguments: [
             ("https://api.example", "https://api.example/.well-known/oauth-protected-resource"),
             ("https://api.example/", "https://api.example/.well-known/oauth-protected-resource"),
@@ -48,7 +49,7 @@ struct ProtectedResourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("A resource publishes what a client reads, and omits empty lists")
+    @Test("A resource publishes what a client reads, and omits empty lists", .shows("RFC 9728 §2, §3"))
     func publication() throws {
         let resource = try ProtectedResource(
             identifier: "https://api.example/mcp",
@@ -64,6 +65,7 @@ struct ProtectedResourceTests {
 
     @Test(
         "Rejects metadata of another resource or with members of the wrong type",
+        .shows("RFC 9728 §2, §3"),
         arguments: [
             #"{}"#, #"{"resource":7}"#, #"{"resource":"https://api.example/other"}"#,
             #"{"resource":"https://api.example/mcp/"}"#, #"{"resource":"https://API.example/mcp"}"#,
@@ -82,7 +84,11 @@ struct ProtectedResourceTests {
 
     // MARK: Challenges
 
-    @Test("Follows the challenge of any OAuth scheme to the document", arguments: ["Bearer", "DPoP", "bearer"])
+    @Test(
+        "Follows the challenge of any OAuth scheme to the document",
+        .shows("O34", "RFC 9728 §4, §5"),
+        arguments: ["Bearer", "DPoP", "bearer"]
+    )
     func challenge(scheme: String) async throws {
         let document = "https://api.example/meta?x=1"
         let transport = documents([document: metadata("https://api.example/mcp?a=b")])
@@ -101,6 +107,7 @@ struct ProtectedResourceTests {
 
     @Test(
         "Doesn't follow a challenge to another origin or a document about another URL",
+        .shows("G14"),
         arguments: [
             ("https://evil.example/meta", "https://api.example/mcp"),
             ("http://api.example/meta", "https://api.example/mcp"),
@@ -121,7 +128,7 @@ struct ProtectedResourceTests {
         #expect(transport.requests.allSatisfy { $0.url.host == "api.example" })
     }
 
-    @Test("Without a challenge, tries the path and then the origin")
+    @Test("Without a challenge, tries the path and then the origin", .shows("RFC 9728 §4, §5"))
     func wellKnown() async throws {
         let place = "https://api.example/.well-known/oauth-protected-resource"
         for root in ["https://api.example", "https://api.example/"] {
@@ -139,6 +146,7 @@ struct ProtectedResourceTests {
 
     @Test(
         "Reports a missing document, an outage and a redirect",
+        .shows("G14"),
         arguments: [
             (404, OAuth2Error.Code.endpointMissing), (401, .endpointMissing), (410, .endpointMissing),
             (503, .serverTransient), (302, .protocolViolation),
@@ -160,7 +168,7 @@ struct ProtectedResourceTests {
 
     // MARK: Authorization servers
 
-    @Test("Loads the first trusted server, from each place where its metadata can be")
+    @Test("Loads the first trusted server, from each place where its metadata can be", .shows("O34"))
     func servers() async throws {
         let resource = try ProtectedResource(
             identifier: "https://api.example/mcp",
@@ -183,7 +191,10 @@ struct ProtectedResourceTests {
         }
     }
 
-    @Test("Rejects servers that aren't trusted, not named, not confidential or don't list the resource")
+    @Test(
+        "Rejects servers that aren't trusted, not named, not confidential or don't list the resource",
+        .shows("G14", "RFC 9728 §4, §5")
+    )
     func badServers() async throws {
         let listing = """
             {"issuer":"ISSUER","token_endpoint":"https://as.example/t","protected_resources":["https://api"]}

@@ -35,6 +35,7 @@ struct ResourceScopeTests {
 
     @Test(
         "Fails with the demand if it has another name",
+        .shows("G19"),
         arguments: [["admin"], ["a", "admin"], ["A"], ["a b"], ["e\u{301}"], ["\u{212A}"]]
     )
     func otherNames(demanded: [String]) throws {

@@ -13,7 +13,7 @@ struct ProofRowTests {
     /// The SHA-256 hash of `bound-1`, computed with Python's hashlib.
     private static let hashOfBound1 = "EpOx4yzc41i0tCmTizlMU9v-YNcwJcJ0Vf91WdP_B_M"
 
-    @Test("Sends a bound token with the scheme DPoP and a new proof")
+    @Test("Sends a bound token with the scheme DPoP and a new proof", .shows("3.16", "RFC 9449 §4.2", "RFC 9449 §7.1"))
     func proof() async throws {
         let call = RefusedCall.dpop()
         let url = try #require(URL(string: "https://api.example/reports?page=2#top"))
@@ -28,6 +28,7 @@ struct ProofRowTests {
 
     @Test(
         "Accepts the demand for a nonce in a challenge or the body, with 401 or 400, among other challenges",
+        .shows("O13", "RFC 9449 §8, §9 (nonces)"),
         arguments: [
             (401, RefusedCall.nonceNeeded, ""),
             (401, #"Bearer realm="a", error="invalid_token", DPoP algs="ES256", error="use_dpop_nonce""#, ""),
@@ -51,7 +52,10 @@ struct ProofRowTests {
         #expect(call.fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Fails if a required nonce is missing or was already in the proof, and at the third of one call")
+    @Test(
+        "Fails if a required nonce is missing or was already in the proof, and at the third of one call",
+        .shows("R6")
+    )
     func demandedNonces() async throws {
         let earlier = ["n1", "n2"].map { RefusedCall.failure(401, RefusedCall.nonceNeeded, nonce: $0) }
         let rows: [(nonces: [String?], earlier: Int, expected: DecidedAction)] = [
@@ -72,7 +76,7 @@ struct ProofRowTests {
         }
     }
 
-    @Test("Sends three requests at most to a resource that always requires another nonce")
+    @Test("Sends three requests at most to a resource that always requires another nonce", .shows("R6"))
     func alwaysAnotherNonce() async throws {
         let answers = (1...9).map { number in
             MockTransport.Step.status(
@@ -86,7 +90,10 @@ struct ProofRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Takes a nonce from every kind of response and uses it for that origin only")
+    @Test(
+        "Takes a nonce from every kind of response and uses it for that origin only",
+        .shows("RFC 9449 §8, §9 (nonces)")
+    )
     func nonceOfEveryAnswer() async throws {
         let fixture = OAuth2Fixture(
             steps: [.boundToken("b1")],
@@ -106,7 +113,7 @@ struct ProofRowTests {
         #expect(nonces == [nil, "n1", "n2", "n2", "n2", nil])
     }
 
-    @Test("Creates a proof again after a clock correction, once, and fails for any other rejected proof")
+    @Test("Creates a proof again after a clock correction, once, and fails for any other rejected proof", .shows("R7"))
     func clockCorrection() async throws {
         let call = RefusedCall.dpop()
         let challenge = #"DPoP error="invalid_dpop_proof""#
@@ -127,7 +134,7 @@ struct ProofRowTests {
         #expect(try await call.action(401, challenge, headers: ["Date": date]) == .noRetry(.proofRejected))
     }
 
-    @Test("Rejects a bearer token in place of a bound one unless that is allowed")
+    @Test("Rejects a bearer token in place of a bound one unless that is allowed", .shows("T5"))
     func bearerInsteadOfDPoP() async throws {
         let fixture = OAuth2Fixture()
         #expect(
@@ -140,7 +147,7 @@ struct ProofRowTests {
         #expect(try await call.request().value(forHTTPHeaderField: "Authorization") == "Bearer access-2")
     }
 
-    @Test("Another authenticator continues with the tokens and their key from the store")
+    @Test("Another authenticator continues with the tokens and their key from the store", .shows("RFC 9449 §5"))
     func keyInStore() async throws {
         let store = InMemoryTokenStore()
         let fixture = OAuth2Fixture(steps: [.boundToken("b1", refresh: "r1"), .boundToken("b2", refresh: "r2")])

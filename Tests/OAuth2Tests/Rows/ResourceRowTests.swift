@@ -10,7 +10,10 @@ import Testing
 /// Tests of responses that aren't about the token, or that another token can't fix.
 @Suite("Rejected requests", .limitedConcurrency)
 struct ResourceRowTests {
-    @Test("Ignores cancelled requests, and leaves failures without a response to the retry policies")
+    @Test(
+        "Ignores cancelled requests, and leaves failures without a response to the retry policies",
+        .shows("R1", "R2")
+    )
     func ignoredFailures() async throws {
         let call = RefusedCall()
         let rows: [(Int?, any Error)] = [
@@ -21,7 +24,7 @@ struct ResourceRowTests {
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("Ignores requests without its token and responses from other origins")
+    @Test("Ignores requests without its token and responses from other origins", .shows("R3"))
     func otherRequests() async throws {
         let call = RefusedCall()
         var request = URLRequest(url: OAuth2Fixture.api)
@@ -38,6 +41,7 @@ struct ResourceRowTests {
 
     @Test(
         "Ignores other status codes, and malformed requests",
+        .shows("R4", "R11"),
         arguments: [200, 204, 301, 304, 307, 400, 404, 405, 407, 408, 409, 425, 429, 500, 502, 503, 504].map {
             ($0, RefusedCall.invalidToken)
         } + [(400, #"Bearer error="invalid_request""#), (401, #"Bearer error="invalid_request""#), (400, "Bearer")]
@@ -48,7 +52,7 @@ struct ResourceRowTests {
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("A body that can be sent only once ends the call, and the next call gets a new token")
+    @Test("A body that can be sent only once ends the call, and the next call gets a new token", .shows("R5"))
     func singleUseBody() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let client = fixture.client(fixture.authenticator())
@@ -71,7 +75,7 @@ struct ResourceRowTests {
         #expect(fixture.credentials.last == "Bearer access-2")
     }
 
-    @Test("Never refreshes for a step-up, and reports the demand")
+    @Test("Never refreshes for a step-up, and reports the demand", .shows("O16", "R8", "RFC 9470 §3", "RFC 9728 §5.1"))
     func stepUpDemand() async throws {
         let fixture = OAuth2Fixture()
         let call = RefusedCall(fixture)
@@ -90,7 +94,10 @@ struct ResourceRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Retries a call once if its grant can step up without a user, with a separate token")
+    @Test(
+        "Retries a call once if its grant can step up without a user, with a separate token",
+        .shows("R8", "RFC 9470 §3")
+    )
     func steppingGrant() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
         let fixture = OAuth2Fixture(answers: [.challenge(demand)])
@@ -181,7 +188,7 @@ struct ResourceRowTests {
         }
     }
 
-    @Test("Fails if the resource demands even more scope")
+    @Test("Fails if the resource demands even more scope", .shows("R9"))
     func insufficientScopeTwice() async throws {
         let answers = ["write", "delete"].map { scope in
             MockTransport.Step.status(
@@ -196,7 +203,11 @@ struct ResourceRowTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Requests more scope that the application names once, together with the grant's own", arguments: [401, 403])
+    @Test(
+        "Requests more scope that the application names once, together with the grant's own",
+        .shows("O16", "R9"),
+        arguments: [401, 403]
+    )
     func insufficientScope(status: Int) async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write read""#]
         let fixture = OAuth2Fixture(answers: [.status(status, headers: headers)])
@@ -209,6 +220,7 @@ struct ResourceRowTests {
 
     @Test(
         "Fails if the grant can't meet a demand or already requests the scope",
+        .shows("R9"),
         arguments: [#"Bearer error="insufficient_scope", scope="read""#, #"Bearer error="insufficient_scope""#]
     )
     func unavailableScope(challenge: String) async throws {
@@ -224,7 +236,7 @@ struct ResourceRowTests {
         }
     }
 
-    @Test("Ignores any other 403 unless the option treats it like a 401")
+    @Test("Ignores any other 403 unless the option treats it like a 401", .shows("R10"))
     func forbidden() async throws {
         let fixture = OAuth2Fixture()
         for challenge in [nil, RefusedCall.invalidToken] {

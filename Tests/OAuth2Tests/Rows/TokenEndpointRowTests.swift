@@ -32,7 +32,10 @@ struct TokenEndpointRowTests {
         return (outcome, fixture, authenticator)
     }
 
-    @Test("Stores the refresh token before using the access token, and continues if the store fails")
+    @Test(
+        "Stores the refresh token before using the access token, and continues if the store fails",
+        .shows("T1", "Y9")
+    )
     func storedBeforeUse() async throws {
         let journal = Journal()
         let store = ProbedTokenStore { journal.add("stored \($0.refresh ?? "")") }
@@ -57,7 +60,7 @@ struct TokenEndpointRowTests {
         await fixture.runOut()
     }
 
-    @Test("Reports an error with status code 200 as that error")
+    @Test("Reports an error with status code 200 as that error", .shows("T3"))
     func errorWithStatus200() async {
         let answer = MockTransport.Step.json(#"{"error":"redirect_uri_mismatch","error_description":"no"}"#)
         let (outcome, _, _) = await outcome([answer], grant: grant)
@@ -71,6 +74,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Retries once after a malformed 200 response, but not after a malformed 404",
+        .shows("T4"),
         arguments: ["<html>Sign in</html>", "", "[]", #""token""#, #"{"access_token":5}"#, #"{"access_token":"a"}"#]
     )
     func malformedAnswers(body: String) async {
@@ -83,14 +87,14 @@ struct TokenEndpointRowTests {
         #expect(await outcome([.text(body, status: 500), .tokens("a1")]).outcome.text == "a1")
     }
 
-    @Test("Rejects a token of another type than requested", arguments: ["mac", "DPoP", "N_A", ""])
+    @Test("Rejects a token of another type than requested", .shows("T5"), arguments: ["mac", "DPoP", "N_A", ""])
     func otherTokenTypes(type: String) async {
         let answer = MockTransport.Step.json(#"{"access_token":"a","token_type":"\#(type)"}"#)
         let (outcome, _, _) = await outcome([answer])
         #expect((outcome.error?.code, outcome.forms.count) == (.unsupportedTokenType, 1))
     }
 
-    @Test("Doesn't resend a rejected refresh token, unless the store has another")
+    @Test("Doesn't resend a rejected refresh token, unless the store has another", .shows("T6"))
     func rejectedRefreshToken() async throws {
         let store = InMemoryTokenStore()
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
@@ -107,7 +111,7 @@ struct TokenEndpointRowTests {
         #expect(dead.forms.map { $0["refresh_token"] } == ["r0"])
     }
 
-    @Test("Backs off for a minute after three rejections of the client in sequence")
+    @Test("Backs off for a minute after three rejections of the client in sequence", .shows("T7"))
     func rejectedClient() async throws {
         let fixture = OAuth2Fixture(steps: Array(repeating: .error("invalid_client", status: 401), count: 4))
         let authenticator = fixture.authenticator(grant: grant)
@@ -131,6 +135,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Reports a rejected request, and keeps the refresh token",
+        .shows("T8"),
         arguments: [
             "invalid_scope", "invalid_target", "invalid_authorization_details", "invalid_request",
             "unauthorized_client", "unsupported_grant_type",
@@ -168,7 +173,7 @@ struct TokenEndpointRowTests {
         }
     }
 
-    @Test("Sends a required nonce once, with a new proof and a new assertion")
+    @Test("Sends a required nonce once, with a new proof and a new assertion", .shows("O9", "T9", "RFC 9449 §5"))
     func requiredNonce() async throws {
         let needed = MockTransport.Step.json(
             #"{"error":"use_dpop_nonce"}"#,
@@ -195,7 +200,7 @@ struct TokenEndpointRowTests {
         }
     }
 
-    @Test("Creates a proof again after a clock correction, once, but not for any other rejection")
+    @Test("Creates a proof again after a clock correction, once, but not for any other rejection", .shows("T10"))
     func clockCorrection() async throws {
         let now = ManualTime().date
         let late = MockTransport.Step.json(
@@ -219,6 +224,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Makes three attempts if a server fails temporarily, whatever its error code, and keeps the token",
+        .shows("T11"),
         arguments: [
             (503, "invalid_client"), (503, "invalid_grant"), (429, "invalid_request"), (429, "invalid_grant"),
             (400, "temporarily_unavailable"),
@@ -247,7 +253,7 @@ struct TokenEndpointRowTests {
         #expect(await self.outcome([failure, failure, .tokens("a1")]).outcome.text == "a1")
     }
 
-    @Test("A Retry-After beyond the time limit ends the refresh and delays the next one")
+    @Test("A Retry-After beyond the time limit ends the refresh and delays the next one", .shows("T11"))
     func longRetryAfter() async throws {
         let (outcome, fixture, authenticator) = await outcome([.retryAfter(40), .tokens("a1")], grant: grant)
         #expect(outcome.error?.code == .serverTransient)
@@ -267,6 +273,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Makes three attempts to reach an unreachable server, and reports no lost rotation",
+        .shows("T12"),
         arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .tls]
     )
     func unreachableServer(code: NetworkError.Code) async {
@@ -278,6 +285,7 @@ struct TokenEndpointRowTests {
 
     @Test(
         "Doesn't resend a refresh token while a lost request may be pending, and reports a possibly lost rotation",
+        .shows("S2", "T13"),
         arguments: [
             .failure(NetworkError(.timedOut, "cut")), .failure(NetworkError(.connectionLost, "cut")),
             .failure(NetworkError(.invalidResponse, "cut")), .failure(NetworkError(.bodyTooLarge, "cut")),

@@ -37,7 +37,11 @@ struct TokenLifecycleRefusalTests {
         ]
     }
 
-    @Test("Decides by the token's successors, its age and the operation's earlier rejections", arguments: rows)
+    @Test(
+        "Decides by the token's successors, its age and the operation's earlier rejections",
+        .shows("L1", "R13"),
+        arguments: rows
+    )
     private func decisions(
         name: String,
         held: String,
@@ -82,7 +86,10 @@ struct TokenLifecycleRefusalTests {
         )
     }
 
-    @Test("Makes five refreshes at most within 30 seconds because of one resource, without affecting others")
+    @Test(
+        "Makes five refreshes at most within 30 seconds because of one resource, without affecting others",
+        .shows("S8")
+    )
     func storm() {
         var life = lifecycle(holding: ["0"])
         for number in 1...5 {

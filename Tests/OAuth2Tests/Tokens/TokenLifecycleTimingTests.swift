@@ -11,6 +11,7 @@ struct TokenLifecycleTimingTests {
 
     @Test(
         "The soft and hard expiry scale with the lifetime",
+        .shows("O17", "4.20"),
         arguments: [
             (lifetime: 180.0, softEarliest: 135.0, softLatest: 157.5, hard: 162.0),
             (lifetime: 59.0, softEarliest: 44.25, softLatest: 51.625, hard: 53.1),
@@ -90,7 +91,7 @@ struct TokenLifecycleTimingTests {
         ),
     ]
 
-    @Test("Decides by the times of tokens and failures", arguments: scripts)
+    @Test("Decides by the times of tokens and failures", .shows("L7"), arguments: scripts)
     private func decisions(name: String, events: [Event]) {
         var life = TokenLifecycle()
         for event in events {
@@ -120,6 +121,7 @@ struct TokenLifecycleTimingTests {
 
     @Test(
         "Backs off longer after every denial, up to a minute, but not after a failure of the store",
+        .shows("S6"),
         arguments: [
             OAuth2Error.Code.requestRejected, .protocolViolation, .unsupportedTokenType, .missingNonce, .repeatedNonce,
             .tooManyNonces, .proofRejected, .assertionFailed, .grantFailed, .accessTokenRejected,
@@ -140,7 +142,7 @@ struct TokenLifecycleTimingTests {
         }
     }
 
-    @Test("Honors Retry-After up to the limit, also in the background", arguments: [300, 20])
+    @Test("Honors Retry-After up to the limit, also in the background", .shows("S7"), arguments: [300, 20])
     func longestRetryAfter(seconds: Int) {
         var life = TokenLifecycle(limits: .init(longestRetryAfter: .seconds(seconds)))
         life.received(token("t", lifetime: 3600), at: start, jitter: 1)

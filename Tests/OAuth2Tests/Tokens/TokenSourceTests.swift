@@ -37,7 +37,7 @@ struct TokenSourceTests {
         }
     }
 
-    @Test("A cached source makes one request, and another if the token is unsuitable")
+    @Test("A cached source makes one request, and another if the token is unsuitable", .shows("3.14", "4.18"))
     func cached() async throws {
         let source = CachedTokenSource(counting("t"), timing: .init(timeSource: time.timeSource, random: { 0 }))
         #expect(try await text(source) == "t-1")
@@ -125,7 +125,7 @@ struct TokenSourceTests {
         #expect(try await text(source) == "a-2")
     }
 
-    @Test("A chain of exchanges refreshes itself from its first link")
+    @Test("A chain of exchanges refreshes itself from its first link", .shows("O3", "RFC 8693 §2", "RFC 8707"))
     func chain() async throws {
         let fixture = OAuth2Fixture(steps: [.exchanged("b1", lifetime: 100), .exchanged("b2", lifetime: 100)])
         let count = Counter()

@@ -24,7 +24,7 @@ struct AuthenticatedCipherTests {
         let cases: [Case]
     }
 
-    @Test("Matches RFC 7518 appendix B") func appendixB() throws {
+    @Test("Matches RFC 7518 appendix B", .shows("RFC 7518 §5")) func appendixB() throws {
         let ciphers: [String: AuthenticatedCipher] = [
             "A128CBC-HS256": .aes128CBCHMACSHA256, "A192CBC-HS384": .aes192CBCHMACSHA384,
             "A256CBC-HS512": .aes256CBCHMACSHA512,
@@ -67,7 +67,7 @@ struct AuthenticatedCipherTests {
         #expect(first.ciphertext != second.ciphertext)
     }
 
-    @Test("Rejects every changed part", arguments: AuthenticatedCipher.allCases)
+    @Test("Rejects every changed part", .shows("RFC 7518 §5"), arguments: AuthenticatedCipher.allCases)
     func changes(cipher: AuthenticatedCipher) throws {
         let key = try SecureRandom.secret(count: cipher.keySize)
         let sealed = try cipher.seal(Array("attack at dawn".utf8), [7], key)
@@ -91,7 +91,7 @@ struct AuthenticatedCipherTests {
         #expect(try cipher.open(sealed, [7], SecureRandom.secret(count: cipher.keySize)) == nil)
     }
 
-    @Test("Rejects bytes moved between the context and the ciphertext") func movedBytes() throws {
+    @Test("Rejects bytes moved between the context and the ciphertext", .shows("E6")) func movedBytes() throws {
         let cipher = AuthenticatedCipher.aes128CBCHMACSHA256
         let key = try SecureRandom.secret(count: cipher.keySize)
         let sealed = try cipher.seal([1], [7], key)
@@ -100,7 +100,7 @@ struct AuthenticatedCipherTests {
         #expect(try cipher.open(moved, [7] + sealed.vector, key) == nil)
     }
 
-    @Test("Rejects a valid tag over a wrong padding in the same way") func padding() throws {
+    @Test("Rejects a valid tag over a wrong padding in the same way", .shows("E5")) func padding() throws {
         let cipher = AuthenticatedCipher.aes128CBCHMACSHA256
         let key = try SecureRandom.secret(count: cipher.keySize).exposed
         let vector = [UInt8](repeating: 3, count: 16)
@@ -241,7 +241,7 @@ struct AESGCMTests {
 
 @Suite("AES key wrap", .computing)
 struct AESKeyWrapTests {
-    @Test("Matches RFC 3394 section 4.6") func rfc3394() throws {
+    @Test("Matches RFC 3394 section 4.6", .shows("RFC 7518 §4.4, §4.5", "RFC 3394")) func rfc3394() throws {
         let wrapper = try AESKeyWrap(
             key: [UInt8](hex: "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f").secret
         )
@@ -251,7 +251,11 @@ struct AESKeyWrapTests {
         #expect(try wrapper.unwrap([UInt8](hex: wrapped))?.exposed == secret)
     }
 
-    @Test("Rejects wrapped keys of impossible sizes, the empty one included", arguments: [0, 1, 8, 16, 23, 25, 39])
+    @Test(
+        "Rejects wrapped keys of impossible sizes, the empty one included",
+        .shows("E8", "RFC 3394"),
+        arguments: [0, 1, 8, 16, 23, 25, 39]
+    )
     func sizes(count: Int) throws {
         let wrapper = try AESKeyWrap(key: SecureRandom.secret(count: 16))
         #expect(try wrapper.unwrap([UInt8](repeating: 0, count: count)) == nil)

@@ -11,7 +11,7 @@ import Testing
 
     private func digest() throws -> [UInt8] { try HashFunction.sha256.hash(message) }
 
-    @Test("PSS: rejects a signature without its leading zero") func shortPSS() throws {
+    @Test("PSS: rejects a signature without its leading zero", .shows("C4")) func shortPSS() throws {
         let whole = PSSSignature.salt32WithLeadingZero
         let short = Array(whole.dropFirst())
         let key = try RSAPrivateKey.test().publicKey
@@ -24,6 +24,7 @@ import Testing
 
     @Test(
         "PSS: rejects a salt of another length, or none",
+        .shows("C5", "RFC 7518 §3.5"),
         arguments: [PSSSignature.salt0, PSSSignature.salt16, PSSSignature.salt20, PSSSignature.salt222]
     )
     func anySalt(signature: [UInt8]) throws {
@@ -59,7 +60,7 @@ import Testing
         #expect(code { _ = try numbers.key() } == change.code)
     }
 
-    @Test("EdDSA: rejects a key of small order") func universalForgery() {
+    @Test("EdDSA: rejects a key of small order", .shows("B10")) func universalForgery() {
         let neutral = [1] + [UInt8](repeating: 0, count: 31)
         // The neutral element with zeros. OpenSSL rejects it on Edwards448; there, the point of
         // order 4 with zeros.
@@ -94,7 +95,7 @@ import Testing
         #expect(try key.signature(for: [1]) == key.signature(for: [1]))
     }
 
-    @Test("HMAC: rejects an empty key") func emptyKey() throws {
+    @Test("HMAC: rejects an empty key", .shows("C8")) func emptyKey() throws {
         #expect(BareOpenSSL.codeUnderEmptyKey(for: message)?.count == 32)
         #expect(code { _ = try HMAC(.sha256, key: [].secret) } == .invalidArgument)
     }

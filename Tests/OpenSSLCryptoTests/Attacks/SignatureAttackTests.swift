@@ -9,7 +9,11 @@ import Testing
 @Suite("Attacks on signatures", .computing) struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
-    @Test("Rejects r and s that are zero, the order, too large or swapped", arguments: EllipticCurve.forTests)
+    @Test(
+        "Rejects r and s that are zero, the order, too large or swapped",
+        .shows("C1"),
+        arguments: EllipticCurve.forTests
+    )
     func psychicSignatures(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let (size, n) = (curve.coordinateSize, curve.orderForTests)
@@ -26,7 +30,11 @@ import Testing
         }
     }
 
-    @Test("Rejects DER and numbers of the wrong size as raw signatures", arguments: EllipticCurve.forTests)
+    @Test(
+        "Rejects DER and numbers of the wrong size as raw signatures",
+        .shows("C2"),
+        arguments: EllipticCurve.forTests
+    )
     func otherFormats(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let size = curve.coordinateSize
@@ -42,7 +50,11 @@ import Testing
         }
     }
 
-    @Test("Accepts the second signature with n - s, which JOSE permits", arguments: EllipticCurve.forTests)
+    @Test(
+        "Accepts the second signature with n - s, which JOSE permits",
+        .shows("C3"),
+        arguments: EllipticCurve.forTests
+    )
     func malleability(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let signature = try key.signature(for: message, hash: .sha256)
@@ -53,6 +65,7 @@ import Testing
 
     @Test(
         "Rejects an RSA signature that is shorter or longer than the modulus",
+        .shows("C4"),
         arguments: [RSASignaturePadding.pkcs1v15, .pss]
     )
     func shortRSA(padding: RSASignaturePadding) throws {
@@ -128,7 +141,7 @@ import Testing
         ]
     }
 
-    @Test("Rejects any padding that deviates from PKCS#1", arguments: Block.all)
+    @Test("Rejects any padding that deviates from PKCS#1", .shows("C6"), arguments: Block.all)
     func paddingForgery(block: Block) throws {
         let key = try RSAPrivateKey.test()
         let octets = block.octets(try HashFunction.sha256.hash(message))
@@ -140,7 +153,7 @@ import Testing
         #expect(try !key.publicKey.verifier(.pss, hash: .sha256).isValidSignature(signature, for: message))
     }
 
-    @Test("Rejects an EdDSA signature with S plus the order", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects an EdDSA signature with S plus the order", .shows("C11"), arguments: [EdwardsCurve.ed25519, .ed448])
     func largeS(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let signature = try key.signature(for: message)
@@ -164,7 +177,7 @@ import Testing
         #expect(!key.publicKey.isValidSignature(Array(signature.prefix(half)) + s, for: message))
     }
 
-    @Test("Rejects an EdDSA signature with R of small order", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("Rejects an EdDSA signature with R of small order", .shows("C11"), arguments: [EdwardsCurve.ed25519, .ed448])
     func smallR(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let identity = [1] + [UInt8](repeating: 0, count: curve.keySize - 1)

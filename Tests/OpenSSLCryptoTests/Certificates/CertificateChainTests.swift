@@ -13,7 +13,7 @@ import Testing
         return try chain.verified(roots: roots, at: time).map { $0.pem() }
     }
 
-    @Test("Verifies a chain to a root, with or without the root in it") func valid() throws {
+    @Test("Verifies a chain to a root, with or without the root in it", .shows("RFC 5280")) func valid() throws {
         let path = [TestCertificate.leaf, TestCertificate.intermediate, TestCertificate.root]
         #expect(try Self.verify(path) == path)
         #expect(try Self.verify(Array(path.dropLast())) == path)
@@ -79,14 +79,14 @@ import Testing
         ),
     ]
 
-    @Test("Rejects an invalid chain with the reason", arguments: refused)
+    @Test("Rejects an invalid chain with the reason", .shows("B3"), arguments: refused)
     func refusedChains(chain: Refused) throws {
         let error = try #require(error { _ = try Self.verify(chain.pems) })
         #expect(error.code == .certificateNotTrusted)
         #expect(error.message.contains(chain.words), "\(error)")
     }
 
-    @Test("Checks the validity at the caller's time") func time() throws {
+    @Test("Checks the validity at the caller's time", .shows("B3")) func time() throws {
         let path = [TestCertificate.shortLived, TestCertificate.intermediate]
         let (first, last) = (TestCertificate.shortLivedNotBefore, TestCertificate.shortLivedNotAfter)
         #expect(try Self.verify(path, at: first).count == 3)

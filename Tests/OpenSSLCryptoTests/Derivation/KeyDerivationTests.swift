@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Key derivation", .computing)
 struct KeyDerivationTests {
-    @Test("The Concat KDF matches RFC 7518 appendix C") func appendixC() throws {
+    @Test("The Concat KDF matches RFC 7518 appendix C", .shows("RFC 7518 §4.6")) func appendixC() throws {
         let vector = try Vector.object("rfc7518-c-ecdh-es")
         let key = try ConcatKDF.key(
             from: [UInt8](hex: #require(vector["z_hex"] as? String)).secret,

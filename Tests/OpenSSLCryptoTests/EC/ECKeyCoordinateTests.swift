@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("Rejects a point off the curve, and another key's point", arguments: curves)
+    @Test("Rejects a point off the curve, and another key's point", .shows("RFC 7518 §6.2"), arguments: curves)
     func offCurve(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let (x, y) = (key.publicKey.x, key.publicKey.y)
@@ -117,7 +117,11 @@ import Testing
         #expect(EllipticCurve(name: "secp256k1") == .secp256k1)
     }
 
-    @Test("Doesn't find other names", arguments: ["", "p-256", "P256", "prime256v1", "P-224", "Ed25519", "SECP256K1"])
+    @Test(
+        "Doesn't find other names",
+        .shows("FAPI 2.0 §5.4.1 (3)"),
+        arguments: ["", "p-256", "P256", "prime256v1", "P-224", "Ed25519", "SECP256K1"]
+    )
     func others(name: String) {
         #expect(EllipticCurve(name: name) == nil)
     }

@@ -41,7 +41,8 @@ import Testing
         #expect(try key.scalar().exposed == [UInt8](repeating: 0, count: 31) + [1])
     }
 
-    @Test("Accepts PKCS#8 with attributes, version 2 and an outer public key") func extensions() throws {
+    @Test("Accepts PKCS#8 with attributes, version 2 and an outer public key", .shows("RFC 5208, RFC 5958"))
+    func extensions() throws {
         let point = [UInt8].der(0x81, [0] + Self.base)
         for der in [
             Self.pkcs8(), Self.pkcs8(more: .der(0xA0)), Self.pkcs8(version: 1), Self.pkcs8(version: 1, more: point),
@@ -78,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("Rejects curves without a known name") func curves() {
+    @Test("Rejects curves without a known name", .shows("RFC 5915, RFC 5480")) func curves() {
         let explicit = [UInt8].der(0x30, .der(0x02, [1]))
         let null: [UInt8] = [0x05, 0x00]
         let unknown = [UInt8].der(0x06, [0x2A, 0x03])
@@ -92,7 +93,7 @@ import Testing
         #expect(code { _ = try ECPrivateKey(der: Self.sec1(curve: nil)) } == .unsupportedCurve)
     }
 
-    @Test("Rejects malformed points") func points() {
+    @Test("Rejects malformed points", .shows("RFC 8725bis §3.4")) func points() {
         let infinity: [UInt8] = [0]
         let short = Array(Self.base.dropLast())
         for point in [[], infinity, short, Self.base + [0], [6] + Self.base.dropFirst(), [1] + Self.base.dropFirst()] {

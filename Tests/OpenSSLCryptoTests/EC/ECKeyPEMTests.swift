@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 
 @Suite("EC keys in PEM and DER", .computing) struct ECKeyPEMTests {
-    @Test("Accepts missing and compressed points, and EC parameters") func variants() throws {
+    @Test("Accepts missing and compressed points, and EC parameters", .shows("RFC 5915, RFC 5480")) func variants()
+        throws
+    {
         let expected = try ECPublicKey(pem: TestKey.p256.spki)
         for pem in [TestPEM.sec1WithParameters, TestPEM.sec1WithoutPoint, TestPEM.pkcs8WithoutPoint] {
             #expect(try ECPrivateKey(pem: pem).publicKey == expected)
@@ -37,7 +39,11 @@ import Testing
         },
     ]
 
-    @Test("Ignores line break style, blanks, a byte order mark and preceding text", arguments: tolerated)
+    @Test(
+        "Ignores line break style, blanks, a byte order mark and preceding text",
+        .shows("RFC 7468, RFC 1421"),
+        arguments: tolerated
+    )
     func tolerance(change: Change) throws {
         let expected = try ECPublicKey(pem: TestKey.p256.spki)
         #expect(try ECPrivateKey(pem: change.apply(TestKey.p256.pkcs8)).publicKey == expected)
@@ -67,7 +73,7 @@ import Testing
         Change("larger than 64 KiB", "65536") { $0 + String(repeating: "\n", count: 65_536) },
     ]
 
-    @Test("Rejects malformed text with the line or the reason", arguments: refused)
+    @Test("Rejects malformed text with the line or the reason", .shows("RFC 7468, RFC 1421"), arguments: refused)
     func malformed(change: Change) throws {
         let pem = change.apply(TestKey.p256.pkcs8)
         let error = try #require(error { _ = try ECPrivateKey(pem: pem) })

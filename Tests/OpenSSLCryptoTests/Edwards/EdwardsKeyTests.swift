@@ -43,7 +43,7 @@ import Testing
         Point("order 1, x = -0", .ed448, digits("01", "00", 55, "80")),
     ]
 
-    @Test("Rejects points of small order", arguments: smallOrderPoints)
+    @Test("Rejects points of small order", .shows("B10", "RFC 8725bis §3.4"), arguments: smallOrderPoints)
     func smallOrder(point: Point) {
         #expect(code { _ = try EdwardsPublicKey(curve: point.curve, octets: point.octets) } == .weakKey)
     }
@@ -61,7 +61,7 @@ import Testing
         Point("unused bits of the last byte", .ed448, digits("05", "00", 55, "7f")),
     ]
 
-    @Test("Rejects a second encoding of a number", arguments: otherEncodings)
+    @Test("Rejects a second encoding of a number", .shows("B10", "RFC 8032 §5, §7"), arguments: otherEncodings)
     func nonCanonical(point: Point) {
         #expect(code { _ = try EdwardsPublicKey(curve: point.curve, octets: point.octets) } == .malformedKey)
     }

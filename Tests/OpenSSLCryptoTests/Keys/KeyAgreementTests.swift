@@ -13,7 +13,7 @@ struct KeyAgreementTests {
         ]
     }
 
-    @Test("Both parties compute the same secret of the curve's size") func agreement() throws {
+    @Test("Both parties compute the same secret of the curve's size", .shows("Q3")) func agreement() throws {
         for (key, size) in zip(try keys(), [32, 48, 66, 32, 56]) {
             let ephemeral = try PrivateKey.ephemeral(for: key.publicKey)
             let secret = try #require(try key.sharedSecret(with: ephemeral.publicKey))
@@ -35,7 +35,11 @@ struct KeyAgreementTests {
         #expect(throws: CryptoError(.wrongKeyType, "")) { try PrivateKey.ephemeral(for: signing.publicKey) }
     }
 
-    @Test("Public keys of small order give no secret", arguments: [MontgomeryCurve.x25519, .x448])
+    @Test(
+        "Public keys of small order give no secret",
+        .shows("E3", "RFC 7748 §5, §6"),
+        arguments: [MontgomeryCurve.x25519, .x448]
+    )
     func smallOrder(curve: MontgomeryCurve) throws {
         let key = PrivateKey.montgomery(try .generate(curve))
         for value in [0, 1] as [UInt8] {

@@ -44,7 +44,8 @@ import Testing
         #expect(code { _ = try PrivateKey(der: Self.pkcs1(numbers)) } == .malformedKey)
     }
 
-    @Test("Accepts PKCS#8 with attributes and, in version 2, a matching public key") func secondVersion() throws {
+    @Test("Accepts PKCS#8 with attributes and, in version 2, a matching public key", .shows("RFC 5208, RFC 5958"))
+    func secondVersion() throws {
         let fitting = [UInt8].der(0x81, [0] + Self.pkcs1Public())
         var otherNumbers = RSATestKeyNumbers()
         otherNumbers.e = [3]
@@ -90,7 +91,11 @@ import Testing
         }
     }
 
-    @Test("Requires Edwards keys to have one seed and no parameters", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test(
+        "Requires Edwards keys to have one seed and no parameters",
+        .shows("RFC 8410, RFC 3279"),
+        arguments: [EdwardsCurve.ed25519, .ed448]
+    )
     func edwards(curve: EdwardsCurve) throws {
         let identifier = [UInt8].der(0x06, curve == .ed25519 ? [0x2B, 0x65, 0x70] : [0x2B, 0x65, 0x71])
         let pair = try EdwardsPrivateKey.generate(curve)
@@ -125,7 +130,7 @@ import Testing
         #expect(code { _ = try PublicKey(der: spki(identifier, identity)) } == .weakKey)
     }
 
-    @Test("Shows the identifier of an unknown algorithm") func unknownAlgorithm() throws {
+    @Test("Shows the identifier of an unknown algorithm", .shows("RFC 8410, RFC 3279")) func unknownAlgorithm() throws {
         let unknown = [UInt8].der(0x06, [UInt8](hex: "2a0304"))
         let error = try #require(error { _ = try PrivateKey(der: Self.pkcs8(algorithm: unknown)) })
         #expect(error.code == .wrongKeyType)

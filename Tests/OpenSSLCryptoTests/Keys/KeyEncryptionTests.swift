@@ -31,7 +31,11 @@ import Testing
         ]
     }
 
-    @Test("Decrypts PEM, also with CR LF, and DER with the correct password", arguments: Encrypted.all)
+    @Test(
+        "Decrypts PEM, also with CR LF, and DER with the correct password",
+        .shows("RFC 7468, RFC 1421"),
+        arguments: Encrypted.all
+    )
     func rightPassword(key: Encrypted) throws {
         let expected = try PublicKey(pem: key.spki)
         for pem in [key.pem, key.pem.replacing("\n", with: "\r\n")] {
@@ -99,7 +103,7 @@ import Testing
         #expect(code { _ = try PrivateKey(der: der, password: Self.password) } == .openSSL)
     }
 
-    @Test("Rejects a forged cost before any key derivation") func cost() {
+    @Test("Rejects a forged cost before any key derivation", .shows("RFC 8018, RFC 7914")) func cost() {
         let forged = [
             Self.pbkdf2([0x7F, 0xFF, 0xFF, 0xFF]), Self.pbkdf2([0x1E, 0x84, 0x81]),
             Self.pbkdf2([UInt8](repeating: 0x7F, count: 20)), Self.pbkdf2([0xFF]),
@@ -112,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("Writes encrypted keys with the documented parameters") func writing() throws {
+    @Test("Writes encrypted keys with the documented parameters", .shows("RFC 8018, RFC 7914")) func writing() throws {
         let key = try PrivateKey(pem: KeyPEM.ed448PKCS8)
         let pem = try key.encryptedPKCS8PEM(password: Self.password)
         #expect(pem.hasPrefix("-----BEGIN ENCRYPTED PRIVATE KEY-----\n"))

@@ -88,7 +88,7 @@ import Testing
         #expect(error.message.contains(name), "\(error)")
     }
 
-    @Test("Rejects RSA keys under 2048 bits") func weak() {
+    @Test("Rejects RSA keys under 2048 bits", .shows("C9", "RFC 7518 §3.3")) func weak() {
         #expect(code { _ = try PrivateKey(pem: UnsupportedKeyPEM.rsa1024) } == .weakKey)
         #expect(code { _ = try PublicKey(pem: UnsupportedKeyPEM.rsa1024Public) } == .weakKey)
         #expect(code { _ = try PublicKey(pem: TestCertificate.weakKey) } == .weakKey)

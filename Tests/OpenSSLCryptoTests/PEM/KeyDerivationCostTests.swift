@@ -11,6 +11,7 @@ struct KeyDerivationCostTests {
 
     @Test(
         "Accepts common iteration counts and rejects one above the limit",
+        .shows("K6"),
         arguments: [
             // With HMAC-SHA-1, a key of 256 bits requires two blocks, and one of 128 bits a single
             // block.
@@ -40,7 +41,7 @@ struct KeyDerivationCostTests {
         #expect(code { _ = try Self.add(7, keySize: keySize, iterations: [iterations]) } == .malformedKey)
     }
 
-    @Test("Counts all parameters of scrypt")
+    @Test("Counts all parameters of scrypt", .shows("K6"))
     func scrypt() throws {
         // 16 times OpenSSL's default.
         for _ in 0..<16 { try Self.addScrypt(16_384, 8, 1) }

@@ -7,7 +7,7 @@ import Testing
 struct RSAEncryptionTests {
     private static let hashes: [HashFunction] = [.sha1, .sha256, .sha384, .sha512]
 
-    @Test("Decrypts what it encrypted, differently each time", arguments: hashes)
+    @Test("Decrypts what it encrypted, differently each time", .shows("RFC 7518 §4.3"), arguments: hashes)
     func roundTrip(hash: HashFunction) throws {
         let key = try RSAPrivateKey.generate()
         let (encrypter, decrypter) = (try key.publicKey.encrypter(hash: hash), try key.decrypter(hash: hash))
@@ -21,7 +21,7 @@ struct RSAEncryptionTests {
         }
     }
 
-    @Test("Gives no reason for a failure, and works afterwards") func failures() throws {
+    @Test("Gives no reason for a failure, and works afterwards", .shows("RFC 7518 §4.3")) func failures() throws {
         let key = try RSAPrivateKey.generate()
         let decrypter = try key.decrypter(hash: .sha256)
         let ciphertext = try key.publicKey.encrypter(hash: .sha256).encrypt(SecureRandom.secret(count: 32))

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("Keeps the numbers of a key pair") func numbers() throws {
+    @Test("Keeps the numbers of a key pair", .shows("RFC 8017 §3.2, §8")) func numbers() throws {
         let numbers = RSATestKeyNumbers()
         let key = try numbers.key()
         #expect(key.bitCount == 2048)
@@ -113,7 +113,11 @@ import Testing
         Change("exponent of a million bytes", .keyTooLarge) { $0.e = [UInt8](repeating: 1, count: 1_000_000) },
     ]
 
-    @Test("Rejects public numbers of invalid or weak keys", arguments: publicChanges)
+    @Test(
+        "Rejects public numbers of invalid or weak keys",
+        .shows("C9", "C10", "K4", "FAPI 2.0 §5.4.1 (2)"),
+        arguments: publicChanges
+    )
     func refusedPublic(change: Change) {
         var numbers = RSATestKeyNumbers()
         change.apply(&numbers)
@@ -174,7 +178,7 @@ import Testing
         #expect(error?.message.contains("isn't prime") == true)
     }
 
-    @Test("Accepts a modulus of the maximum size, which the caller may lower")
+    @Test("Accepts a modulus of the maximum size, which the caller may lower", .shows("K1"))
     func largestModulus() throws {
         let largest = RSAWeakNumbers.modulus(bitCount: 8192, last: 3)
         #expect(try RSAPublicKey(modulus: largest, exponent: [3]).bitCount == 8192)
@@ -188,6 +192,7 @@ import Testing
     // The method has no loop whose length depends on the numbers. Its result is checked once.
     @Test(
         "Rejects a key pair with close or uneven primes, and exponents for a modulus of one or three primes",
+        .shows("K1", "K4"),
         arguments: [
             (RSAWeakNumbers.similarModulus, RSAWeakNumbers.similarExponent, .weakKey, "close"),
             (RSAWeakNumbers.unevenModulus, RSAWeakNumbers.unevenExponent, .weakKey, "shorter"),

@@ -28,7 +28,7 @@ import Testing
         #expect(secret != [UInt8]().secret)
     }
 
-    @Test("Shows nothing in descriptions, dumps and mirrors") func redaction() {
+    @Test("Shows nothing in descriptions, dumps and mirrors", .shows("Y1")) func redaction() {
         struct Holder {
             let secret: SecretBytes
         }
@@ -47,7 +47,7 @@ import Testing
         #expect(Mirror(reflecting: secret).children.isEmpty)
     }
 
-    @Test("Keys don't show their secrets") func keys() throws {
+    @Test("Keys don't show their secrets", .shows("Y1")) func keys() throws {
         let key = try ECPrivateKey.generate(.p256)
         let hmac = try HMAC(.sha256, key: secret)
         var dumped = ""
@@ -64,6 +64,7 @@ import Testing
 @Suite("ConstantTime", .computing) struct ConstantTimeTests {
     @Test(
         "Compares length and contents",
+        .shows("C7"),
         arguments: [
             ([], [], true), ([1], [1], true), ([1], [2], false), ([1, 2], [1], false), ([], [0], false),
             ([UInt8](repeating: 7, count: 100), [UInt8](repeating: 7, count: 100), true),

@@ -43,7 +43,11 @@ struct SecretMemoryTests {
         return try flags(at: UInt(bitPattern: page)).contains("dd")
     }
 
-    @Test("Excludes secrets of any size from core dumps", arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000])
+    @Test(
+        "Excludes secrets of any size from core dumps",
+        .shows("K10"),
+        arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000]
+    )
     func coreDumps(count: Int) throws {
         let secret = secret(count)
         // An empty secret has no bytes, and with Swift 6.2 no address.

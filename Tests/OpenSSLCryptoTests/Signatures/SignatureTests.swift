@@ -72,7 +72,11 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
 @Suite("Signatures", .computing, .tags(.concurrency)) struct SignatureTests {
     private let message = Array("message".utf8)
 
-    @Test("Verifies its own signatures for messages of any length", arguments: SignatureScheme.all)
+    @Test(
+        "Verifies its own signatures for messages of any length",
+        .shows("RFC 7518 §3.3"),
+        arguments: SignatureScheme.all
+    )
     func roundTrip(scheme: SignatureScheme) throws {
         let (pair, other) = (try scheme.keyPair(), try scheme.keyPair())
         for count in [0, 1, 1000] {
@@ -99,7 +103,11 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
         #expect(pair.isValid(signature, message))
     }
 
-    @Test("Accepts only signatures of the exact size", arguments: SignatureScheme.samples)
+    @Test(
+        "Accepts only signatures of the exact size",
+        .shows("C2", "C11", "RFC 7518 §3.4"),
+        arguments: SignatureScheme.samples
+    )
     func sizes(scheme: SignatureScheme) throws {
         let pair = try scheme.keyPair()
         let signature = try pair.sign(message)
@@ -141,7 +149,7 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
 
     // MARK: RSA
 
-    @Test("Rejects an RSA signature with another padding or hash") func kinds() throws {
+    @Test("Rejects an RSA signature with another padding or hash", .shows("A8")) func kinds() throws {
         for (index, made) in SignatureScheme.rsa.enumerated() {
             let signature = try made.keyPair().sign(message)
             let accepting = try SignatureScheme.rsa.indices.filter {
@@ -151,7 +159,11 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test("Rejects 0, 1, the modulus and larger numbers as RSA signatures", arguments: SignatureScheme.rsa)
+    @Test(
+        "Rejects 0, 1, the modulus and larger numbers as RSA signatures",
+        .shows("RFC 8017 §3.2, §8"),
+        arguments: SignatureScheme.rsa
+    )
     func range(scheme: SignatureScheme) throws {
         let pair = try scheme.keyPair()
         let zero = [UInt8](repeating: 0, count: 256)
@@ -189,6 +201,7 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
 
     @Test(
         "RFC 6979: the public key matches and the signatures verify",
+        .shows("RFC 6979"),
         arguments: ["rfc6979-a2.5-p256", "rfc6979-a2.6-p384", "rfc6979-a2.7-p521"]
     )
     func rfc6979(file: String) throws {
@@ -215,7 +228,11 @@ struct SignatureScheme: Sendable, CustomTestStringConvertible {
 
     // MARK: EdDSA
 
-    @Test("RFC 8032 §7.4: Ed448 with an empty message and one byte", arguments: RFC8032.ed448)
+    @Test(
+        "RFC 8032 §7.4: Ed448 with an empty message and one byte",
+        .shows("RFC 8032 §5, §7"),
+        arguments: RFC8032.ed448
+    )
     func rfc8032(vector: RFC8032) throws {
         let octets = [UInt8](hex: vector.publicKey)
         let key = try EdwardsPrivateKey(curve: .ed448, seed: [UInt8](hex: vector.seed).secret, expecting: octets)

@@ -49,7 +49,7 @@ struct TLSHandshakeTests {
         }
     }
 
-    @Test("Rejects a context with the function tables of another library copy")
+    @Test("Rejects a context with the function tables of another library copy", .shows("N19"))
     func foreignContext() throws {
         let context = try unsafe makeContext(DTLS_client_method())
         defer { unsafe SSL_CTX_free(context) }
@@ -75,7 +75,7 @@ struct TLSHandshakeTests {
         #expect(!TLSClientPolicy(trust: { store }, evaluate: { _ in }).allowsResumption)
     }
 
-    @Test("Detects a shared OpenSSL by its version and a function's address")
+    @Test("Detects a shared OpenSSL by its version and a function's address", .shows("N19"))
     func sharedLibrary() throws {
         let version = try #require(OpenSSLLibrary.version.split(separator: " ").dropFirst().first)
         func isShared(_ backend: String, offset: Int? = 0) -> Bool {

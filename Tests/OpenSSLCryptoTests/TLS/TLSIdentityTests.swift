@@ -14,7 +14,7 @@ struct TLSIdentityTests {
         code { _ = try TLSIdentity(pkcs12: octets, password: password) }
     }
 
-    @Test("Sorts the certificates of a PKCS#12 file and ignores unrelated ones")
+    @Test("Sorts the certificates of a PKCS#12 file and ignores unrelated ones", .shows("RFC 7292, RFC 9579"))
     func order() throws {
         let identity = try Self.read(PKCS12Fixture.unordered)
         #expect(identity.certificates.map(\.subject) == ["CN=billing", "CN=Intermediate", "CN=Root"])
@@ -55,7 +55,7 @@ struct TLSIdentityTests {
         case certificates, key, mac
     }
 
-    @Test("Rejects an excessive iteration count before using it", arguments: Count.allCases)
+    @Test("Rejects an excessive iteration count before using it", .shows("K6"), arguments: Count.allCases)
     func iterationCounts(count: Count) {
         let values: [[UInt8]] = [
             [0x7F, 0xFF, 0xFF, 0xFF], [0x1E, 0x84, 0x81], [0x7F] + [UInt8](repeating: 0xFF, count: 15), [0xFF],
@@ -74,7 +74,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("Adds up the iteration counts of a file")
+    @Test("Adds up the iteration counts of a file", .shows("K6"))
     func totalIterations() {
         // 1,999,000 is below the limit, but not together with the certificates' 2048.
         var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
@@ -92,7 +92,7 @@ struct TLSIdentityTests {
         #expect(identity.certificates.count == 3)
     }
 
-    @Test("Rejects a file with too many contents")
+    @Test("Rejects a file with too many contents", .shows("K6"))
     func contentCount() throws {
         var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.withoutPassword))
         file.repeatFirstContent(100)

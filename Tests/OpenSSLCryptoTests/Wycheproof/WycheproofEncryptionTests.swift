@@ -59,7 +59,7 @@ struct WycheproofEncryptionTests {
         return try test.octets("aad").withBytes { try cipher.open(sealed, authenticating: $0, key: key) }
     }
 
-    @Test("AES-CBC with HMAC", arguments: paths("a128cbc_", "a192cbc_", "a256cbc_"))
+    @Test("AES-CBC with HMAC", .shows("RFC 7518 §5"), arguments: paths("a128cbc_", "a192cbc_", "a256cbc_"))
     func cbc(path: String) throws {
         let cipher: AuthenticatedCipher =
             path.contains("a128")
@@ -73,7 +73,7 @@ struct WycheproofEncryptionTests {
         }
     }
 
-    @Test("AES-GCM with vectors of 96 bits", arguments: paths("aes_gcm_"))
+    @Test("AES-GCM with vectors of 96 bits", .shows("RFC 7518 §5"), arguments: paths("aes_gcm_"))
     func gcm(path: String) throws {
         let ciphers: [Int: AuthenticatedCipher] = [128: .aes128GCM, 192: .aes192GCM, 256: .aes256GCM]
         for test in try cases(path) {
@@ -83,7 +83,7 @@ struct WycheproofEncryptionTests {
         }
     }
 
-    @Test("AES key wrap", arguments: paths("aes_wrap_", "aes_kwp_"))
+    @Test("AES key wrap", .shows("RFC 7518 §4.4, §4.5"), arguments: paths("aes_wrap_", "aes_kwp_"))
     func wrap(path: String) throws {
         for test in try cases(path) {
             let wrapper = try AESKeyWrap(key: test.octets("key").secret)
@@ -136,7 +136,7 @@ struct WycheproofEncryptionTests {
         return try? PrivateKey.ellipticCurve(key).sharedSecret(with: .ellipticCurve(peer))?.exposed
     }
 
-    @Test("X25519 and X448", arguments: ["x25519", "x448"])
+    @Test("X25519 and X448", .shows("RFC 7748 §5, §6"), arguments: ["x25519", "x448"])
     func montgomery(name: String) throws {
         let curve: MontgomeryCurve = name == "x25519" ? .x25519 : .x448
         for test in try cases("wycheproof/\(name)_test.json") {
@@ -167,7 +167,7 @@ struct WycheproofEncryptionTests {
         }
     }
 
-    @Test("RSA OAEP", arguments: paths("rsa_oaep_"))
+    @Test("RSA OAEP", .shows("RFC 7518 §4.3"), arguments: paths("rsa_oaep_"))
     func oaep(path: String) throws {
         let hashes: [String: HashFunction] = [
             "SHA-1": .sha1, "SHA-256": .sha256, "SHA-384": .sha384, "SHA-512": .sha512,

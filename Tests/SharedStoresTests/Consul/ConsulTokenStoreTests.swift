@@ -37,7 +37,7 @@ struct ConsulTokenStoreTests {
         }
     }
 
-    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones")
+    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones", .shows("L15"))
     func foreignRecords() async throws {
         let consul = ConsulDouble()
         let store = try consul.store()
@@ -160,7 +160,10 @@ struct ConsulTokenStoreTests {
 
     // MARK: Faults
 
-    @Test("Takes the 404 of a cluster that has no leader for an unknown outcome, not for an absent record")
+    @Test(
+        "Takes the 404 of a cluster that has no leader for an unknown outcome, not for an absent record",
+        .shows("L16")
+    )
     func noLeader() async throws {
         let consul = ConsulDouble()
         consul.service.fail { _ in HTTPTransportResponse(status: 404, headers: ["X-Consul-KnownLeader": "false"]) }

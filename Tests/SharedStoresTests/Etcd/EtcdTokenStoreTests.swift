@@ -49,7 +49,7 @@ struct EtcdTokenStoreTests {
         #expect(EtcdRequest.range("k").json.serialized() == #"{"key":"aw=="}"#)
     }
 
-    @Test("Keeps tokens and the names of grants from etcd")
+    @Test("Keeps tokens and the names of grants from etcd", .shows("L15", "Y4"))
     func sealed() async throws {
         let etcd = EtcdDouble()
         _ = try await etcd.store().compareAndSwap("the grant of ada", expectedVersion: nil, record: .sample)
@@ -64,7 +64,7 @@ struct EtcdTokenStoreTests {
         }
     }
 
-    @Test("Opens records with old keys, seals with the new one, and rejects foreign ones")
+    @Test("Opens records with old keys, seals with the new one, and rejects foreign ones", .shows("L15"))
     func keyRotation() async throws {
         let etcd = EtcdDouble()
         let new = Secret("ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=")

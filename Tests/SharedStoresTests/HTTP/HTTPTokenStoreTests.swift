@@ -10,7 +10,10 @@ import Testing
 
 @Suite("HTTPTokenStore", .limitedConcurrency)
 struct HTTPTokenStoreTests {
-    @Test("Sends each write with its precondition, each read past caches, and no token in the clear")
+    @Test(
+        "Sends each write with its precondition, each read past caches, and no token in the clear",
+        .shows("RFC 9110 §13.1.1, §13.1.2, §8.8.1")
+    )
     func requests() async throws {
         let server = HTTPStoreDouble()
         let store = try server.store(fields: ["x-ms-version": "2024-11-04"])
@@ -38,7 +41,11 @@ struct HTTPTokenStoreTests {
         }
     }
 
-    @Test("Writes nothing to a server that ignores preconditions", arguments: [true, false])
+    @Test(
+        "Writes nothing to a server that ignores preconditions",
+        .shows("L16", "RFC 9110 §13.1.1, §13.1.2, §8.8.1"),
+        arguments: [true, false]
+    )
     func ignoredPreconditions(ignoresMatch: Bool) async throws {
         let server = HTTPStoreDouble(.init(ignoresMatch: ignoresMatch, ignoresNoneMatch: !ignoresMatch))
         let store = try server.store()
@@ -62,7 +69,7 @@ struct HTTPTokenStoreTests {
         #expect(server.requests.count == count)
     }
 
-    @Test("Rejects answers of caches and weak entity tags, which can't name a version")
+    @Test("Rejects answers of caches and weak entity tags, which can't name a version", .shows("L16"))
     func staleAnswers() async throws {
         let server = HTTPStoreDouble()
         let store = try server.store()

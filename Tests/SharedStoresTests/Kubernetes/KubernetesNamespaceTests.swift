@@ -70,7 +70,7 @@ struct KubernetesNamespaceTests {
         }
     }
 
-    @Test("Sends nothing to a server whose certificate isn't the cluster's")
+    @Test("Sends nothing to a server whose certificate isn't the cluster's", .shows("L20"))
     func foreignServer() async throws {
         var configuration = LoopbackServer.Configuration()
         let foreign = try MockCertificateAuthority()

@@ -10,7 +10,7 @@ import TokenGeneration
 
 @Suite("KubernetesTokenStore", .limitedConcurrency, .tags(.concurrency))
 struct KubernetesTokenStoreTests {
-    @Test("Sends each write and removal with its resource version, and no token in the clear")
+    @Test("Sends each write and removal with its resource version, and no token in the clear", .shows("Y4"))
     func requests() async throws {
         let cluster = KubernetesDouble()
         let store = try cluster.store(token: .secret(Secret("a.service.account")), prefix: "oauth.token-")
@@ -56,7 +56,7 @@ struct KubernetesTokenStoreTests {
         }
     }
 
-    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones")
+    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones", .shows("L15"))
     func foreignRecords() async throws {
         let cluster = KubernetesDouble()
         let store = try cluster.store()

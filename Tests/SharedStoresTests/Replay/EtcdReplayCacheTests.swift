@@ -21,7 +21,10 @@ struct EtcdReplayCacheTests {
         try await cache.remember(identifier, signedBy: "key", until: expiration, at: now)
     }
 
-    @Test("Accepts an identifier once among all hosts, with one write each, without showing it to etcd")
+    @Test(
+        "Accepts an identifier once among all hosts, with one write each, without showing it to etcd",
+        .shows("L17", "O28")
+    )
     func once() async throws {
         let etcd = EtcdDouble()
         let (first, second) = (EtcdReplayCache(try etcd.cluster()), EtcdReplayCache(try etcd.cluster()))
@@ -46,7 +49,7 @@ struct EtcdReplayCacheTests {
         #expect(accepted == 1)
     }
 
-    @Test("Removes expired identifiers once a minute, and never accepts one that was removed")
+    @Test("Removes expired identifiers once a minute, and never accepts one that was removed", .shows("L17"))
     func removal() async throws {
         let etcd = EtcdDouble()
         let fast = EtcdReplayCache(try etcd.cluster())
@@ -90,7 +93,7 @@ struct EtcdReplayCacheTests {
         #expect(await code { _ = try await remember("not applied", cache) } == .storeUnavailable)
     }
 
-    @Test("Without a fallback, nothing is accepted while etcd is out of reach, full or another server")
+    @Test("Without a fallback, nothing is accepted while etcd is out of reach, full or another server", .shows("L18"))
     func outage() async throws {
         let answers: [@Sendable (HTTPRequest) throws -> HTTPTransportResponse?] = [
             { _ in throw NetworkError(.cannotConnect, "refused", isUnprocessed: true) },
@@ -117,7 +120,7 @@ struct EtcdReplayCacheTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("With a fallback, a process accepts each identifier once, during an outage and after it")
+    @Test("With a fallback, a process accepts each identifier once, during an outage and after it", .shows("L18"))
     func fallback() async throws {
         let etcd = EtcdDouble()
         let cache = EtcdReplayCache(try etcd.cluster(), fallback: InMemoryReplayCache(capacity: 3, quotaPerKey: 3))

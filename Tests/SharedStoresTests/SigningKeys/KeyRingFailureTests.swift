@@ -28,7 +28,7 @@ struct KeyRingFailureTests {
         _ = try await ring.signingKey()
     }
 
-    @Test("While the store is down, uses the keys that verifiers know until the last may not sign")
+    @Test("While the store is down, uses the keys that verifiers know until the last may not sign", .shows("L23"))
     func outage() async throws {
         let ring = try fixture.ring()
         let first = try await fixture.keyID(ring)
@@ -82,7 +82,7 @@ struct KeyRingFailureTests {
         #expect(try await fixture.keyID(ring) == (try await fixture.keyID(old)))
     }
 
-    @Test("After a gap in its readings, a host uses a new key only when verifiers know it")
+    @Test("After a gap in its readings, a host uses a new key only when verifiers know it", .shows("L23"))
     func gap() async throws {
         let (ring, other) = (try fixture.ring(), try fixture.ring(random: 0.9))
         let first = try await fixture.keyID(ring)
@@ -131,6 +131,7 @@ struct KeyRingFailureTests {
 
     @Test(
         "A write whose outcome is unknown is found by its record, however late it takes effect",
+        .shows("L22"),
         arguments: [
             ([ScriptedStorage.Writing.lost], 2), ([.rejected], 2), ([.late], 3), ([.rejected, .lost], 3),
         ]
@@ -148,7 +149,7 @@ struct KeyRingFailureTests {
         #expect(try await fixture.keyID(try fixture.ring()) == first)
     }
 
-    @Test("A key whose write has failed is never used, even if it takes effect later")
+    @Test("A key whose write has failed is never used, even if it takes effect later", .shows("L22"))
     func failedWrite() async throws {
         fixture.storage.script(.rejected, .late)
         let ring = try fixture.ring()
@@ -284,7 +285,10 @@ struct KeyRingFailureTests {
         #expect(fixture.storage.record == Array(text.utf8))
     }
 
-    @Test("Rejects a record that was modified, is another ring's, or is encrypted with another key")
+    @Test(
+        "Rejects a record that was modified, is another ring's, or is encrypted with another key",
+        .shows("L24", "Y2")
+    )
     func foreignRecords() async throws {
         let ring = try fixture.ring()
         let first = try await fixture.keyID(ring)
@@ -332,7 +336,7 @@ struct KeyRingFailureTests {
         content("active_from", "2"), content("signs_until", "2"), content("verifies_until", "1e99"),
     ]
 
-    @Test("Rejects sealed content that isn't a set of keys", arguments: contents)
+    @Test("Rejects sealed content that isn't a set of keys", .shows("L24"), arguments: contents)
     func damagedContent(text: String) async throws {
         let cipher = try RecordKeys(sealing: RingFixture.key).cipher
         let context = Array("\(KeyRingCoding.format)\n\(KeyRingCoding.version)\ndefault".utf8)
@@ -355,7 +359,10 @@ struct KeyRingFailureTests {
         #expect(fixture.storage.record == Array(text.utf8))
     }
 
-    @Test("A process rejects keys of a backup, uses its newer ones, and puts them back into an empty store")
+    @Test(
+        "A process rejects keys of a backup, uses its newer ones, and puts them back into an empty store",
+        .shows("L24", "Y2")
+    )
     func restoredBackup() async throws {
         let ring = try fixture.ring()
         _ = try await fixture.keyID(ring)
@@ -377,7 +384,7 @@ struct KeyRingFailureTests {
         #expect(try await fixture.published(try fixture.ring()) == published)
     }
 
-    @Test("A process rejects another set of the same generation")
+    @Test("A process rejects another set of the same generation", .shows("L24"))
     func fork() async throws {
         let ring = try fixture.ring()
         let first = try await fixture.keyID(ring)
@@ -408,7 +415,7 @@ struct KeyRingFailureTests {
         #expect(fixture.storage.accepted.count == 3)
     }
 
-    @Test("Private keys leave the process only encrypted, and appear in no description")
+    @Test("Private keys leave the process only encrypted, and appear in no description", .shows("L25", "Y2"))
     func secrecy() async throws {
         let key = try SigningKey.generate(.es256).identified(by: "a")
         let secrets = [

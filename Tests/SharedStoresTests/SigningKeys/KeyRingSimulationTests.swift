@@ -54,7 +54,7 @@ struct KeyRingSimulationTests {
         var expires = 0
     }
 
-    @Test("No verifier meets a key that it doesn't know", arguments: 1...12)
+    @Test("No verifier meets a key that it doesn't know", .shows("L23", "O29"), arguments: 1...12)
     func schedules(seed: Int) async throws {
         var random = SplitMix(state: UInt64(seed))
         let fixture = RingFixture()
@@ -162,7 +162,7 @@ struct KeyRingStoreTests {
         #expect(try await last.signingKey().keyID != id)
     }
 
-    @Test("Hosts share keys in etcd, which also has other rings and tokens")
+    @Test("Hosts share keys in etcd, which also has other rings and tokens", .shows("O29"))
     func etcd() async throws {
         let etcd = EtcdDouble()
         let rings = try (0..<3).map { _ in try SigningKeyRing(try etcd.store()) }
@@ -240,7 +240,10 @@ struct KeyRingStoreTests {
         try await check([one])
     }
 
-    @Test("Verifiers with a remote key set accept every token over several rotations, and don't fetch more for it")
+    @Test(
+        "Verifiers with a remote key set accept every token over several rotations, and don't fetch more for it",
+        .shows("O29", "RFC 7517 §5, §8.5.1")
+    )
     func remoteKeySet() async throws {
         let fixture = RingFixture()
         let ring = try fixture.ring()

@@ -12,7 +12,10 @@ import TokenGeneration
 struct SigningKeyRingTests {
     private let fixture = RingFixture()
 
-    @Test("Signs with a new key at once, publishes it and its successor, and verifiers accept the token")
+    @Test(
+        "Signs with a new key at once, publishes it and its successor, and verifiers accept the token",
+        .shows("RFC 7517 §5, §8.5.1")
+    )
     func first() async throws {
         let ring = try fixture.ring()
         let token = try await ring.sign(fixture.claims("ada"), header: ["typ": "at+jwt"])
@@ -29,7 +32,7 @@ struct SigningKeyRingTests {
         #expect(fixture.storage.accepted.count == 1)
     }
 
-    @Test("A key is published, signs, is replaced and disappears, each within its bounds")
+    @Test("A key is published, signs, is replaced and disappears, each within its bounds", .shows("O29"))
     func life() async throws {
         let ring = try fixture.ring()
         struct Life {
@@ -104,7 +107,7 @@ struct SigningKeyRingTests {
         #expect(try fixture.stored().keys.count == 2)
     }
 
-    @Test("Of hosts that make the first key or the next one at once, one succeeds and all use its key")
+    @Test("Of hosts that make the first key or the next one at once, one succeeds and all use its key", .shows("L22"))
     func races() async throws {
         let (one, other) = (try fixture.ring(), try fixture.ring())
         fixture.storage.beforeWrite { _ = try await other.signingKey() }
@@ -202,7 +205,7 @@ struct SigningKeyRingTests {
         #expect(await code { _ = try fixture.ring(initialKey: secret) } == .storeFailed)
     }
 
-    @Test("Removes a leaked key at once, and its successor signs")
+    @Test("Removes a leaked key at once, and its successor signs", .shows("L26"))
     func retirement() async throws {
         let (ring, other) = (try fixture.ring(), try fixture.ring())
         let leaked = try await fixture.keyID(ring)
@@ -221,7 +224,7 @@ struct SigningKeyRingTests {
         #expect(try await !fixture.published(other).contains(leaked))
     }
 
-    @Test("Removes the newest of two keys that may sign without a time in which none may")
+    @Test("Removes the newest of two keys that may sign without a time in which none may", .shows("L26"))
     func retirementDuringReplacement() async throws {
         let ring = try fixture.ring()
         let first = try await fixture.keyID(ring)

@@ -11,7 +11,7 @@ import TokenGeneration
 
 @Suite("VaultTokenStore", .limitedConcurrency, .tags(.concurrency))
 struct VaultTokenStoreTests {
-    @Test("Sends each write with its version, and no token in the clear")
+    @Test("Sends each write with its version, and no token in the clear", .shows("Y4"))
     func requests() async throws {
         let vault = VaultDouble()
         let store = try vault.store(
@@ -63,7 +63,11 @@ struct VaultTokenStoreTests {
 
     // MARK: Versions
 
-    @Test("Keeps no version but the current one, unless the mount keeps more", arguments: [(0, 1), (1, 1), (3, 3)])
+    @Test(
+        "Keeps no version but the current one, unless the mount keeps more",
+        .shows("L19"),
+        arguments: [(0, 1), (1, 1), (3, 3)]
+    )
     func oldVersions(maxVersions: Int, kept: Int) async throws {
         let vault = VaultDouble(maxVersions: maxVersions)
         let store = try vault.store()
@@ -136,7 +140,7 @@ struct VaultTokenStoreTests {
         #expect(vault.requests.count == count + 3)
     }
 
-    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones")
+    @Test("Opens records of its key only, and lets a sign-in replace foreign and damaged ones", .shows("L15"))
     func foreignRecords() async throws {
         let vault = VaultDouble()
         let store = try vault.store()
@@ -160,6 +164,7 @@ struct VaultTokenStoreTests {
 
     @Test(
         "Tells an absent secret from an absent mount and from a text that isn't Vault's",
+        .shows("L20"),
         arguments: [
             (#"{"errors":[]}"#, nil), (#"{"data":{"data":null,"metadata":{"version":4,"destroyed":true}}}"#, nil),
             (#"{"errors":["no handler for route"]}"#, OAuth2Error.Code.storeFailed),
@@ -176,7 +181,7 @@ struct VaultTokenStoreTests {
         #expect(found == expected)
     }
 
-    @Test("Writes nothing more to an engine of version 1, which has no conditions")
+    @Test("Writes nothing more to an engine of version 1, which has no conditions", .shows("L16"))
     func firstVersion() async throws {
         let vault = VaultDouble()
         vault.service.fail { $0.method == .get ? .vault(404, []) : HTTPTransportResponse(status: 204) }
@@ -185,7 +190,7 @@ struct VaultTokenStoreTests {
         #expect(await code { _ = try await store.remove("k", ifVersion: TokenRecordVersion("1")) } == .storeFailed)
     }
 
-    @Test("Creates no record if its versions can't be limited")
+    @Test("Creates no record if its versions can't be limited", .shows("L19"))
     func configuration() async throws {
         let vault = VaultDouble()
         vault.service.fail { $0.url.path.contains("/metadata/") ? .vault(403, ["permission denied"]) : nil }

@@ -64,6 +64,7 @@ struct DPoPVerifierTests {
 
     @Test(
         "Limits a proof's RSA key to 4096 bits",
+        .shows("K1"),
         arguments: [(512, TokenError.Code.signatureInvalid), (513, .tooLarge)]
     )
     func largeKey(size: Int, expected: TokenError.Code) throws {
@@ -75,7 +76,11 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof) } == expected)
     }
 
-    @Test("Accepts the proofs of RFC 9449 at their time, for their request", arguments: [0, 1, 2])
+    @Test(
+        "Accepts the proofs of RFC 9449 at their time, for their request",
+        .shows("RFC 9449 §4.3"),
+        arguments: [0, 1, 2]
+    )
     func vectors(index: Int) throws {
         let json = try JSONObject(parsing: Vector.data("rfc9449-dpop"))
         let vector = try #require(json["proofs"]?.array?[index].object)
@@ -103,7 +108,11 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("Accepts generated proofs for every asymmetric algorithm", arguments: JWSAlgorithm.implemented)
+    @Test(
+        "Accepts generated proofs for every asymmetric algorithm",
+        .shows("J23", "RFC 9449 §4.2"),
+        arguments: JWSAlgorithm.implemented
+    )
     func roundTrip(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
         guard !algorithm.isSymmetric else {
@@ -141,6 +150,7 @@ struct DPoPVerifierTests {
 
     @Test(
         "Rejects a proof with a wrong header",
+        .shows("RFC 9449 §4.3"),
         arguments: [
             ("typ", nil, .typeMismatch), ("typ", "JWT", .typeMismatch), ("typ", "at+jwt", .typeMismatch),
             ("typ", "application/DPoP+JWT", nil), ("jwk", nil, .malformedToken), ("jwk", "key", .malformedToken),
@@ -156,7 +166,7 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof) } == expected)
     }
 
-    @Test("Rejects a private key, and a key for encryption or for another algorithm")
+    @Test("Rejects a private key, and a key for encryption or for another algorithm", .shows("F3"))
     func keyUse() throws {
         let privateKey = JSONValue.object(try Fixture.signingKey().privateJWK().members)
         #expect(code { try Self.check(Self.proof(header: ["jwk": privateKey])) } == .publicKeyRequired)
@@ -185,7 +195,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("Rejects algorithms that aren't allowed, and symmetric ones even if they are")
+    @Test("Rejects algorithms that aren't allowed, and symmetric ones even if they are", .shows("F3"))
     func algorithms() throws {
         let proof = try Self.proof()
         #expect(code { try Self.check(proof, by: Self.verifier([.es256])) } == nil)
@@ -197,6 +207,7 @@ struct DPoPVerifierTests {
 
     @Test(
         "Rejects a proof with a wrong or missing claim",
+        .shows("F1", "RFC 9449 §4.3"),
         arguments: [
             ("jti", nil, .missingClaim), ("htm", nil, .missingClaim), ("htu", nil, .missingClaim),
             ("iat", nil, .missingClaim), ("jti", "", .missingClaim), ("jti", nil as JSONValue?, .missingClaim),
@@ -216,6 +227,7 @@ struct DPoPVerifierTests {
 
     @Test(
         "Accepts iat within the window plus the leeway on both sides",
+        .shows("F1", "RFC 9449 §4.3"),
         arguments: [(0.0, nil), (120, nil), (121, .tooOld), (-60, nil), (-61, .issuedInFuture), (1e9, .tooOld)]
             as [(Double, TokenError.Code?)]
     )
@@ -224,7 +236,7 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof, by: Self.verifier(at: offset)) } == expected)
     }
 
-    @Test("Compares a required nonce, and accepts no proof for an empty list of nonces")
+    @Test("Compares a required nonce, and accepts no proof for an empty list of nonces", .shows("K12"))
     func nonces() throws {
         let with = try Self.proof(claims: ["nonce": "a"])
         let without = try Self.proof()
@@ -238,7 +250,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("Requires the access token of ath, bound to the proof's key")
+    @Test("Requires the access token of ath, bound to the proof's key", .shows("F1", "F4", "RFC 9449 §7.1"))
     func accessToken() throws {
         let thumbprint = try Fixture.signingKey().verificationKey.thumbprint
         let token = try DPoPAccessToken(Self.token, thumbprint: thumbprint)
@@ -254,6 +266,7 @@ struct DPoPVerifierTests {
 
     @Test(
         "Rejects a proof for an access token that isn't bound to a key",
+        .shows("F4", "RFC 9449 §6.1"),
         arguments: [
             ("{}", .confirmationMismatch), (#"{"cnf":{}}"#, .confirmationMismatch), (#"{"cnf":null}"#, .malformedClaim),
             (#"{"cnf":"x"}"#, .malformedClaim), (#"{"cnf":{"jkt":1}}"#, .malformedClaim),
@@ -267,7 +280,7 @@ struct DPoPVerifierTests {
         #expect(code { try DPoPAccessToken("token", verified: verified) } == expected)
     }
 
-    @Test("Accepts a proof once, and the same jti again with another key")
+    @Test("Accepts a proof once, and the same jti again with another key", .shows("F2", "RFC 9449 §11.1"))
     func replay() async throws {
         let verifier = Self.verifier()
         let proof = try Self.proof()
@@ -285,7 +298,7 @@ struct DPoPVerifierTests {
         try await Self.use(theirs, by: verifier)
     }
 
-    @Test("Verifies a proof with a single reading of the clock")
+    @Test("Verifies a proof with a single reading of the clock", .shows("F2"))
     func oneReading() async throws {
         let readings = Readings([120, 121, 122])
         let cache = RecordingReplayCache()
@@ -319,7 +332,7 @@ struct DPoPVerifierTests {
         #expect(accepted <= 1)
     }
 
-    @Test("Rejects used proofs after the clock is set back, and accepts proofs made later")
+    @Test("Rejects used proofs after the clock is set back, and accepts proofs made later", .shows("F2"))
     func clockSetBack() async throws {
         let readings = Readings([0, 400, 10, 10, 500, 20])
         let verifier = Self.verifier(reading: readings)
@@ -337,7 +350,7 @@ struct DPoPVerifierTests {
         await #expect(throws: TokenError(.replayed, "")) { try await use("c", issued: 10) }
     }
 
-    @Test("Rejects a key that floods the cache with proofs, and accepts another key")
+    @Test("Rejects a key that floods the cache with proofs, and accepts another key", .shows("K11"))
     func flood() async throws {
         let verifier = DPoPVerifier(replayCache: InMemoryReplayCache(capacity: 20), currentDate: { Self.date })
         let flooder = try DPoPProofGenerator(key: .generate(.es256))

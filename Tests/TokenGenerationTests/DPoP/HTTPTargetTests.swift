@@ -30,6 +30,7 @@ struct HTTPTargetTests {
 
     @Test(
         "Different URLs are different",
+        .shows("F1"),
         arguments: [
             ("https://example.org/a", "https://example.org/A"), ("https://example.org/a", "https://example.org/a/"),
             ("https://example.org/", "http://example.org/"), ("https://example.org/", "https://example.org:8443/"),

@@ -69,7 +69,7 @@ struct InMemoryReplayCacheTests {
         #expect(try remember("c", until: 101, at: 1, in: cache))
     }
 
-    @Test("A key that floods the cache uses up its quota, and other keys are accepted")
+    @Test("A key that floods the cache uses up its quota, and other keys are accepted", .shows("K11"))
     func quota() throws {
         let cache = InMemoryReplayCache(capacity: 100)
         #expect(cache.quotaPerKey == 10)
@@ -127,6 +127,7 @@ struct InMemoryReplayCacheTests {
 
     @Test(
         "In random order, with clock changes in both directions, no identifier is ever new twice",
+        .shows("F2"),
         arguments: 0..<8
     )
     func random(seed: Int) throws {
@@ -151,7 +152,7 @@ struct InMemoryReplayCacheTests {
         #expect(!accepted.isEmpty)
     }
 
-    @Test("Exactly one of many concurrent calls with the same identifier succeeds")
+    @Test("Exactly one of many concurrent calls with the same identifier succeeds", .shows("RFC 9449 §11.1"))
     func concurrent() async throws {
         let cache = InMemoryReplayCache()
         let successes = try await withThrowingTaskGroup(of: Bool.self) { group in

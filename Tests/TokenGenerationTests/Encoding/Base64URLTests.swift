@@ -10,6 +10,7 @@ import Testing
 struct Base64URLTests {
     @Test(
         "Bytes and their only encoding convert both ways",
+        .shows("RFC 7515 §2"),
         arguments: [
             ([], ""), ([0x66], "Zg"), ([0x66, 0x6F], "Zm8"), ([0x66, 0x6F, 0x6F], "Zm9v"),
             ([0x66, 0x6F, 0x6F, 0x62], "Zm9vYg"), ([0xFB, 0xFF, 0xFE], "-__-"), ([0x00], "AA"), ([0xFF], "_w"),
@@ -24,6 +25,7 @@ struct Base64URLTests {
 
     @Test(
         "Rejects noncanonical text",
+        .shows("D1", "RFC 7515 §2", "RFC 8725bis §3.14"),
         arguments: [
             "Z", "Zm9vZ", "Zg==", "Zm8=", "Zm9v=", "Zh", "Zm9", "Z+9v", "Z/9v", "Zm 9v", " Zg", "Zg ", "Zg\n",
             "Zm9v\r\n", "Zm9.", "Zm9v!!!!", "Zm\u{E9}v", "Zm9\u{FF10}", "\u{0}AAA",
@@ -46,7 +48,11 @@ struct Base64URLTests {
         }
     }
 
-    @Test("Every size up to 300 is encoded as by Foundation, and decodes to the same bytes", arguments: 0...300)
+    @Test(
+        "Every size up to 300 is encoded as by Foundation, and decodes to the same bytes",
+        .shows("RFC 4648 §3.5, §5"),
+        arguments: 0...300
+    )
     func everySize(count: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(count + 1))
         let cases = [
@@ -147,7 +153,7 @@ struct Base64URLTests {
         }
     }
 
-    @Test("Accepts only last characters whose unused bits are zero", arguments: 2...40)
+    @Test("Accepts only last characters whose unused bits are zero", .shows("D1", "RFC 7515 §2"), arguments: 2...40)
     func unusedBits(count: Int) throws {
         for (value, symbol) in Self.alphabet.enumerated() {
             let text = [UInt8](repeating: UInt8(ascii: "_"), count: count - 1) + [symbol]

@@ -6,7 +6,11 @@ import TokenGeneration
 /// Compares the package's parser with Foundation's, on documents from fixed seeds.
 @Suite("JSON against Foundation", .computing)
 struct JSONDifferentialTests {
-    @Test("Both parse random documents to the same values, and Foundation parses our output", arguments: 0..<20)
+    @Test(
+        "Both parse random documents to the same values, and Foundation parses our output",
+        .shows("RFC 8259"),
+        arguments: 0..<20
+    )
     func randomDocuments(seed: Int) throws {
         var documents = RandomDocuments(numbers: Fixture.SeededNumbers(state: UInt64(seed)))
         for _ in 0..<25 {

@@ -43,7 +43,7 @@ struct JSONObjectTests {
         #expect(JSONValue.null != false)
     }
 
-    @Test("Finds a member only by its exact code points")
+    @Test("Finds a member only by its exact code points", .shows("D3", "RFC 7519 §7.3"))
     func exactNames() {
         let object: JSONObject = ["K": 1, "exp": 2]
         #expect(object["\u{212A}"] == nil)

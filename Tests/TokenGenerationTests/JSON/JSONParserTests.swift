@@ -7,6 +7,7 @@ import TokenGeneration
 struct JSONParserTests {
     @Test(
         "Parses valid objects and writes them canonically",
+        .shows("2.23", "RFC 8259"),
         arguments: [
             ("{}", "{}"), (" \t\r\n{ } \n", "{}"), (#"{"a":1}"#, #"{"a":1}"#),
             (#"{"b":2,"a":1}"#, #"{"a":1,"b":2}"#), (#"{"a":[ ]}"#, #"{"a":[]}"#),
@@ -27,6 +28,7 @@ struct JSONParserTests {
 
     @Test(
         "Rejects malformed text",
+        .shows("RFC 8259"),
         arguments: [
             "", " ", "null", "[]", "1", "\"a\"", "true", "{", "}", "{]", "{}}", "{} x", "{}{}", "{},", "{\"a\"}",
             "{\"a\":}", "{\"a\":1,}", "{,}", "{\"a\" 1}", "{a:1}", "{'a':1}", "{1:1}", "{\"a\":1 \"b\":2}",
@@ -47,6 +49,7 @@ struct JSONParserTests {
 
     @Test(
         "Rejects an unpaired surrogate",
+        .shows("D8"),
         arguments: [
             #"\uD800"#, #"\uDC00"#, #"\uDBFFx"#, #"\uD83D\n"#, #"\uD83D\u0041"#, #"\uD83D\uD83D"#, #"\uDE00\uD83D"#,
             #"\uD83D\u"#, #"\udfff"#,
@@ -59,6 +62,7 @@ struct JSONParserTests {
 
     @Test(
         "Rejects malformed UTF-8 in names, in strings and between them",
+        .shows("D8", "RFC 8725bis §3.7"),
         arguments: [
             [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xE0, 0x80, 0x80], [0xE2, 0x82], [0xED, 0xA0, 0x80],
             [0xED, 0xBF, 0xBF], [0xF0, 0x80, 0x80, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
@@ -86,6 +90,7 @@ struct JSONParserTests {
 
     @Test(
         "Rejects a duplicate member at any depth and with any escapes",
+        .shows("D2", "RFC 7519 §4"),
         arguments: [
             #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"\u0061":2}"#, #"{"x":{"a":1,"a":2}}"#,
             #"{"x":[{"a":1,"a":2}]}"#, #"{"":1,"":2}"#,
@@ -97,7 +102,7 @@ struct JSONParserTests {
         #expect(refusal.message.contains("duplicate"))
     }
 
-    @Test("Finds a duplicate member among many")
+    @Test("Finds a duplicate member among many", .shows("D2"))
     func duplicateAmongMany() throws {
         var members = (0..<200).map { "\"m\($0)\":\($0)" }
         #expect(try JSONObject(parsing: "{\(members.joined(separator: ","))}").count == 200)
@@ -109,7 +114,7 @@ struct JSONParserTests {
         #expect(try JSONObject(parsing: #"{"a":1,"A":2}"#).count == 2)
     }
 
-    @Test("The limits on depth, members and size are exact")
+    @Test("The limits on depth, members and size are exact", .shows("D4"))
     func limits() throws {
         func nested(_ levels: Int) -> String {
             "{\"a\":" + String(repeating: "[", count: levels - 1) + String(repeating: "]", count: levels - 1) + "}"
@@ -141,7 +146,7 @@ struct JSONParserTests {
         for word in words { #expect(message.contains(word), "\(message)") }
     }
 
-    @Test("An untrusted name can't forge or flood a log line")
+    @Test("An untrusted name can't forge or flood a log line", .shows("D16", "Z9"))
     func shownNames() throws {
         let name = "x\\n\\u001b[31m" + String(repeating: "y", count: 5_000)
         let message = try #require(error { try JSONObject(parsing: "{\"\(name)\":1,\"\(name)\":2}") }).message

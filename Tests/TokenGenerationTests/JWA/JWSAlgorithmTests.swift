@@ -16,6 +16,7 @@ struct JWSAlgorithmTests {
 
     @Test(
         "Rejects “none” in any case, and invalid names",
+        .shows("A4"),
         arguments: [
             "none", "None", "NONE", "nOnE", "", " none", "none ", "a b", "a\"b", "a\\b", "a\nb", "ES256\u{0}",
             "ES256\u{212A}", "é", String(repeating: "a", count: 65),
@@ -25,7 +26,7 @@ struct JWSAlgorithmTests {
         #expect(JWSAlgorithm(rawValue: name) == nil)
     }
 
-    @Test("Names are case-sensitive")
+    @Test("Names are case-sensitive", .shows("RFC 8725bis §3.1 (names)"))
     func caseSensitive() {
         #expect(JWSAlgorithm(rawValue: "es256") != .es256)
         #expect(JWSAlgorithm(rawValue: "ES256") == .es256)

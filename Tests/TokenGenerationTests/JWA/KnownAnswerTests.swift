@@ -9,6 +9,7 @@ import TokenGeneration
 struct KnownAnswerTests {
     @Test(
         "The example of an RFC verifies, and is reproduced if the algorithm is deterministic",
+        .shows("RFC 7515 A.1–A.7", "RFC 7518 §3.4", "RFC 8812"),
         arguments: [
             "rfc7515-a1-hs256", "rfc7515-a2-rs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7519-3.1-jwt-hs256",
         ]
@@ -29,7 +30,19 @@ struct KnownAnswerTests {
         if algorithm.isDeterministic { #expect(made == signature) }
     }
 
-    @Test("Each algorithm verifies its own signatures, and no other does", arguments: JWSAlgorithm.implemented)
+    @Test(
+        "Each algorithm verifies its own signatures, and no other does",
+        .shows(
+            "A8",
+            "J1",
+            "J2",
+            "J4",
+            "RFC 8725bis §3.1 (one algorithm)",
+            "RFC 8725bis §3.2 (agility)",
+            "RFC 8725bis §3.3 (every operation)"
+        ),
+        arguments: JWSAlgorithm.implemented
+    )
     func roundTrip(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         #expect(key.algorithm == algorithm)

@@ -80,7 +80,7 @@ struct PrimitiveWycheproofTests {
         return key
     }
 
-    @Test("ECDSA", arguments: paths("ecdsa_"))
+    @Test("ECDSA", .shows("J26", "RFC 7518 §3.4"), arguments: paths("ecdsa_"))
     func ecdsa(path: String) throws {
         let algorithms: [String: JWSAlgorithm] = [
             "secp256r1_sha256": .es256, "secp384r1_sha384": .es384, "secp521r1_sha512": .es512,
@@ -90,7 +90,7 @@ struct PrimitiveWycheproofTests {
         #expect(try disagreements(path) { group, _ in try key(group, algorithm) } == [])
     }
 
-    @Test("EdDSA under both names", arguments: paths("ed25519_") + paths("ed448_"))
+    @Test("EdDSA under both names", .shows("RFC 9864"), arguments: paths("ed25519_") + paths("ed448_"))
     func edwards(path: String) throws {
         let algorithm: JWSAlgorithm = path.contains("ed448") ? .ed448 : .ed25519
         for algorithm in [algorithm, .edDSA] {
@@ -98,13 +98,13 @@ struct PrimitiveWycheproofTests {
         }
     }
 
-    @Test("RSASSA-PKCS1-v1_5", arguments: paths("rsa_signature_"))
+    @Test("RSASSA-PKCS1-v1_5", .shows("C6", "RFC 7518 §3.3"), arguments: paths("rsa_signature_"))
     func pkcs1(path: String) throws {
         let algorithm: JWSAlgorithm = path.contains("sha256") ? .rs256 : path.contains("sha384") ? .rs384 : .rs512
         #expect(try disagreements(path) { group, _ in try key(group, algorithm) } == [])
     }
 
-    @Test("RSASSA-PSS", arguments: paths("rsa_pss_"))
+    @Test("RSASSA-PSS", .shows("RFC 7518 §3.5"), arguments: paths("rsa_pss_"))
     func pss(path: String) throws {
         let algorithms: [String: (JWSAlgorithm, Int)] = [
             "SHA-256": (.ps256, 32), "SHA-384": (.ps384, 48), "SHA-512": (.ps512, 64),
@@ -118,7 +118,7 @@ struct PrimitiveWycheproofTests {
         #expect(disagreements == (path.hasSuffix("rsa_pss_2048_sha256_mgf1_0_test.json") ? [69] : []))
     }
 
-    @Test("HMAC", arguments: paths("hmac_"))
+    @Test("HMAC", .shows("RFC 7518 §3.2"), arguments: paths("hmac_"))
     func hmac(path: String) throws {
         let (algorithm, size): (JWSAlgorithm, Int) =
             path.contains("256") ? (.hs256, 32) : path.contains("384") ? (.hs384, 48) : (.hs512, 64)

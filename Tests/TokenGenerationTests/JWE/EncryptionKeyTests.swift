@@ -56,6 +56,7 @@ struct EncryptionKeyTests {
 
     @Test(
         "use, key_ops and alg of a JWK must allow encryption",
+        .shows("E12"),
         arguments: [
             (["use": "sig"], .keyMismatch), (["use": nil, "key_ops": ["sign"]], .keyMismatch),
             (["key_ops": ["deriveKey", "sign"]], .keyMismatch), (["use": nil, "key_ops": ["verify"]], .keyMismatch),
@@ -99,7 +100,10 @@ struct EncryptionKeyTests {
         #expect(code { try DecryptionKey(jwk: valid, algorithm: .ecdhES) } == .algorithmMismatch)
     }
 
-    @Test("Keys for signatures and for encryption aren't interchangeable") func separation() throws {
+    @Test(
+        "Keys for signatures and for encryption aren't interchangeable",
+        .shows("E12", "RFC 8725bis §3.1 (one algorithm)")
+    ) func separation() throws {
         let signing = try SigningKey.generate(.es256)
         #expect(code { try DecryptionKey(jwk: signing.privateJWK()) } == .keyMismatch)
         #expect(code { try EncryptionKey(jwk: signing.verificationKey.jwk) } == .keyMismatch)
@@ -139,7 +143,7 @@ struct EncryptionKeyTests {
         #expect(code { try EncryptionKey(secret: secret, algorithm: algorithm) } == expected)
     }
 
-    @Test("A secret for dir is for one content encryption") func direct() throws {
+    @Test("A secret for dir is for one content encryption", .shows("RFC 7518 §4.4, §4.5")) func direct() throws {
         let secret = [UInt8](repeating: 7, count: 32)
         let key = try DecryptionKey(secret: secret, algorithm: .dir, encryption: .a128CBCHS256)
         #expect(key.encryption == .a128CBCHS256)
@@ -158,7 +162,7 @@ struct EncryptionKeyTests {
         #expect(code { try DecryptionKey(jwk: JWK(members)) } == .algorithmRequired)
     }
 
-    @Test("Passwords have limits") func passwords() throws {
+    @Test("Passwords have limits", .shows("RFC 8725bis §3.5")) func passwords() throws {
         #expect(code { try EncryptionPassword("") } == .weakKey)
         #expect(code { try EncryptionPassword(" \n") } == .weakKey)
         #expect(code { try EncryptionPassword(String(repeating: "a", count: 1025)) } == .tooLarge)

@@ -8,7 +8,10 @@ import Testing
 /// The attacks on encrypted tokens in Docs/TokenAttacks.md.
 @Suite("Attacks on encrypted tokens", .computing)
 struct JWEAttackTests {
-    @Test("Every failure that depends on the key is the same error") func oneError() throws {
+    @Test(
+        "Every failure that depends on the key is the same error",
+        .shows("E5", "RFC 7516 §5.1, §5.2", "RFC 7516 §11.5")
+    ) func oneError() throws {
         var messages: Set<String> = []
         func check(_ token: String, _ key: DecryptionKey, line: Int = #line) throws {
             let refusal = try #require(error { try JWEFixture.open(token, key) }, "line \(line)")
@@ -36,7 +39,8 @@ struct JWEAttackTests {
         #expect(messages.count == 1)
     }
 
-    @Test("A wrong key gives a random content key of the right size each time") func substitution() throws {
+    @Test("A wrong key gives a random content key of the right size each time", .shows("E9", "RFC 7516 §11.5"))
+    func substitution() throws {
         for algorithm in JWEAlgorithm.implemented where !algorithm.details.determinesContentKey {
             for encryption in [JWEEncryption.a128GCM, .a256CBCHS512] {
                 let key = try JWEFixture.key(algorithm)
@@ -57,7 +61,8 @@ struct JWEAttackTests {
         }
     }
 
-    @Test("A content key of zeros doesn't open tokens whose key can't be unwrapped") func zeroKey() throws {
+    @Test("A content key of zeros doesn't open tokens whose key can't be unwrapped", .shows("E9")) func zeroKey() throws
+    {
         let zeros = [UInt8](repeating: 0, count: 16)
         let made = try JWEFixture.made(contentKey: zeros, wrapping: [UInt8](repeating: 3, count: 16))
         #expect(code { try JWEFixture.open(made, JWEFixture.secretKey()) } == .decryptionFailed)
@@ -65,7 +70,7 @@ struct JWEAttackTests {
         #expect(code { try JWEFixture.open(changed, JWEFixture.secretKey()) } == .decryptionFailed)
     }
 
-    @Test("Empty, short and long encrypted keys are rejected", arguments: [0, 8, 16, 23, 25, 32, 40])
+    @Test("Empty, short and long encrypted keys are rejected", .shows("E8"), arguments: [0, 8, 16, 23, 25, 32, 40])
     func encryptedKeySizes(size: Int) throws {
         let changed = try JWEFixture.changing(JWEFixture.made(), 1) { $0 = [UInt8](repeating: 1, count: size) }
         #expect(code { try JWEFixture.open(changed, JWEFixture.secretKey()) } == .malformedToken)
@@ -75,6 +80,7 @@ struct JWEAttackTests {
 
     @Test(
         "A missing encrypted key is rejected, and one next to dir or ECDH-ES",
+        .shows("E8", "E10"),
         arguments: [JWEAlgorithm.rsaOAEP, .a128GCMKW, .ecdhESA128KW, .dir, .ecdhES]
     )
     func missingKey(algorithm: JWEAlgorithm) throws {
@@ -84,7 +90,7 @@ struct JWEAttackTests {
         #expect(code { try JWEFixture.open(changed, key) } == .malformedToken)
     }
 
-    @Test("Tags and initialization vectors have one size", arguments: JWEEncryption.implemented)
+    @Test("Tags and initialization vectors have one size", .shows("E4"), arguments: JWEEncryption.implemented)
     func truncation(encryption: JWEEncryption) throws {
         let key = try DecryptionKey.generate(.a256KW)
         let token = try key.encryptionKey.encrypt(JWEFixture.plaintext, encryption: encryption)
@@ -99,7 +105,8 @@ struct JWEAttackTests {
         }
     }
 
-    @Test("The tag and initialization vector of a wrapped key have one size") func wrappedKeyTag() throws {
+    @Test("The tag and initialization vector of a wrapped key have one size", .shows("E4", "RFC 7518 §4.7"))
+    func wrappedKeyTag() throws {
         let key = try DecryptionKey.generate(.a128GCMKW)
         let token = try key.encryptionKey.encrypt(JWEFixture.plaintext)
         for (name, size) in [("tag", 4), ("tag", 0), ("tag", 15), ("iv", 8), ("iv", 0), ("iv", 11)] {
@@ -112,7 +119,11 @@ struct JWEAttackTests {
         #expect(JWEFixture.refusal(token, changing: ["tag": long], key) == .tooLarge)
     }
 
-    @Test("Compression is rejected, protected or not", arguments: ["DEF", "", "GZ"])
+    @Test(
+        "Compression is rejected, protected or not",
+        .shows("E2", "RFC 7516 §4.1.3", "RFC 8725bis §3.6", "RFC 8725bis §3.15"),
+        arguments: ["DEF", "", "GZ"]
+    )
     func compression(value: String) throws {
         let made = try JWEFixture.made(header: #"{"alg":"A128KW","enc":"A128GCM","zip":"\#(value)"}"#)
         #expect(code { try JWEFixture.open(made, JWEFixture.secretKey()) } == .compressionRejected)
@@ -126,6 +137,7 @@ struct JWEAttackTests {
 
     @Test(
         "Ephemeral keys that aren't valid points of the recipient's curve are rejected",
+        .shows("E3", "RFC 8725bis §3.4"),
         arguments: [
             (#"{"kty":"EC","crv":"P-256","x":"{x}","y":"{x}"}"#, .malformedToken),
             (#"{"kty":"EC","crv":"P-256","x":"{x}"}"#, .malformedToken),
@@ -153,7 +165,11 @@ struct JWEAttackTests {
         #expect(JWEFixture.refusal(token, changing: ["epk": nil], key) == .malformedToken)
     }
 
-    @Test("Ephemeral keys of small order end like any other failure", arguments: [KeyAgreementCurve.x25519, .x448])
+    @Test(
+        "Ephemeral keys of small order end like any other failure",
+        .shows("E3", "RFC 8725bis §3.4"),
+        arguments: [KeyAgreementCurve.x25519, .x448]
+    )
     func smallOrder(curve: KeyAgreementCurve) throws {
         for algorithm in [JWEAlgorithm.ecdhES, .ecdhESA256KW] {
             let key = try DecryptionKey.generate(algorithm, on: curve)
@@ -176,7 +192,7 @@ struct JWEAttackTests {
         #expect(code { try weak.encrypt(Data()) } == .encryptionFailed)
     }
 
-    @Test("The names of the parties are part of the key, and limited") func parties() throws {
+    @Test("The names of the parties are part of the key, and limited", .shows("RFC 7518 §4.6")) func parties() throws {
         let key = try DecryptionKey.generate(.ecdhESA128KW)
         let token = try key.encryptionKey.encrypt(Data(), header: ["apu": "QWxpY2U", "apv": "Qm9i"])
         let jwe = try JWEDecrypter(key: key, policy: JWEFixture.anyPolicy).decrypt(compact: token)
@@ -195,6 +211,7 @@ struct JWEAttackTests {
 
     @Test(
         "Iteration counts and salts of passwords are limited",
+        .shows("E1", "RFC 7518 §4.8", "RFC 8725bis §3.13"),
         arguments: [
             ("p2c", 10_001, .tooLarge), ("p2c", 2_147_483_648, .tooLarge), ("p2c", 999, .weakKey), ("p2c", 0, .weakKey),
             ("p2c", -1, .weakKey), ("p2c", "1000", .malformedToken), ("p2c", nil, .malformedToken),
@@ -208,7 +225,7 @@ struct JWEAttackTests {
         #expect(JWEFixture.refusal(token, changing: [name: value], key) == expected)
     }
 
-    @Test("Iteration counts that aren't integers or don't fit are rejected") func strangeCounts() throws {
+    @Test("Iteration counts that aren't integers or don't fit are rejected", .shows("E1")) func strangeCounts() throws {
         let key = try JWEFixture.key(.pbes2HS256A128KW)
         for literal in ["1000.5", "1e300", "99999999999999999999999"] {
             let header = #"{"alg":"PBES2-HS256+A128KW","enc":"A128GCM","p2s":"AAAAAAAAAAAAAAAA","p2c":\#(literal)}"#
@@ -221,14 +238,15 @@ struct JWEAttackTests {
         }
     }
 
-    @Test("Passwords need a limit in the policy") func passwordsAreOff() throws {
+    @Test("Passwords need a limit in the policy", .shows("E1", "RFC 7518 §4.8", "RFC 8725bis §3.13"))
+    func passwordsAreOff() throws {
         let key = try JWEFixture.key(.pbes2HS512A256KW)
         let token = try JWEFixture.encryptionKey(key).encrypt(Data())
         let policy = DecryptionPolicy(algorithms: [.pbes2HS512A256KW], encryptions: [.a256GCM])
         #expect(code { try JWEDecrypter(key: key, policy: policy).decrypt(compact: token) } == .algorithmMismatch)
     }
 
-    @Test("Every bit of a token counts") func everyBit() throws {
+    @Test("Every bit of a token counts", .shows("E24", "RFC 8725bis §3.3 (every operation)")) func everyBit() throws {
         let key = try DecryptionKey.generate(.ecdhESA128KW, on: .x25519)
         let token = try key.encryptionKey.encrypt(Data("{}".utf8))
         let decrypter = JWEDecrypter(key: key, policy: JWEFixture.anyPolicy)
@@ -243,7 +261,7 @@ struct JWEAttackTests {
         }
     }
 
-    @Test("Truncated and random texts are rejected without a trap") func randomTexts() throws {
+    @Test("Truncated and random texts are rejected without a trap", .shows("E24")) func randomTexts() throws {
         let key = try DecryptionKey.generate(.a128GCMKW)
         let token = try key.encryptionKey.encrypt(JWEFixture.plaintext)
         let decrypter = JWEDecrypter(key: key, policy: JWEFixture.anyPolicy)

@@ -6,7 +6,10 @@ import TokenGeneration
 /// The attacks on the headers of encrypted tokens in Docs/TokenAttacks.md.
 @Suite("Attacks on the headers of encrypted tokens", .computing)
 struct JWEHeaderAttackTests {
-    @Test("A token for another algorithm never reaches the key") func confusion() throws {
+    @Test(
+        "A token for another algorithm never reaches the key",
+        .shows("E7", "E12", "RFC 7516 §4.1.1, §4.1.2", "RFC 8725bis §3.1 (key ID)")
+    ) func confusion() throws {
         let key = try JWEFixture.key(.rsaOAEP256)
         let token = try key.encryptionKey.encrypt(Data())
         for name in ["RSA-OAEP", "RSA-OAEP-384", "A128KW", "dir", "ECDH-ES"] {
@@ -23,7 +26,10 @@ struct JWEHeaderAttackTests {
         #expect([.decryptionFailed, .malformedToken].contains(code { try JWEFixture.open(changed, key) }))
     }
 
-    @Test("The policy's lists apply before any key is used") func lists() throws {
+    @Test(
+        "The policy's lists apply before any key is used",
+        .shows("RFC 7516 §4.1.1, §4.1.2", "RFC 8725bis §3.1 (restriction)")
+    ) func lists() throws {
         let key = try DecryptionKey.generate(.a256KW)
         let token = try key.encryptionKey.encrypt(Data(), encryption: .a128GCM)
         let policies = [
@@ -38,6 +44,7 @@ struct JWEHeaderAttackTests {
 
     @Test(
         "crit and b64 follow the rules",
+        .shows("RFC 7516 §4.1.13"),
         arguments: [
             (#""crit":["exp"],"exp":1"#, .criticalHeaderUnsupported), (#""crit":[]"#, .malformedToken),
             (#""crit":["exp"]"#, .malformedToken), (#""crit":["enc"]"#, .malformedToken),
@@ -52,7 +59,8 @@ struct JWEHeaderAttackTests {
         #expect(code { try JWEFixture.open(made, JWEFixture.secretKey()) } == expected)
     }
 
-    @Test("Extensions are accepted if the policy understands them") func extensions() throws {
+    @Test("Extensions are accepted if the policy understands them", .shows("RFC 7516 §4.1.13")) func extensions() throws
+    {
         let made = try JWEFixture.made(header: #"{"alg":"A128KW","enc":"A128GCM","crit":["exp"],"exp":1}"#)
         var policy = JWEFixture.anyPolicy
         policy.understoodExtensions = ["exp"]
@@ -66,20 +74,24 @@ struct JWEHeaderAttackTests {
         )
     }
 
-    @Test("Keys and URLs in the header are ignored") func embeddedKeys() throws {
+    @Test("Keys and URLs in the header are ignored", .shows("RFC 7516 §4.1.4–4.1.10")) func embeddedKeys() throws {
         let header = #"{"alg":"A128KW","enc":"A128GCM","jwk":{"kty":"oct","k":"AA"},"jku":"https://x","x5c":["AA"]}"#
         #expect(try JWEFixture.open(JWEFixture.made(header: header), JWEFixture.secretKey()) == JWEFixture.plaintext)
     }
 
     @Test(
         "Signed and encrypted tokens aren't confused",
+        .shows("RFC 7516 §9"),
         arguments: ["", "a.b.c", "a.b.c.d", "a.b.c.d.e.f", "{}", "...."]
     )
     func segments(text: String) throws {
         #expect(code { try JWEFixture.open(text, JWEFixture.secretKey()) } == .malformedToken)
     }
 
-    @Test("A token that an attacker encrypts with a verifier's public key isn't a signed one") func publicKey() throws {
+    @Test(
+        "A token that an attacker encrypts with a verifier's public key isn't a signed one",
+        .shows("E18", "RFC 8725bis §3.3 (kinds)")
+    ) func publicKey() throws {
         let signing = try SigningKey.generate(.es256)
         // The attacker uses the published key for another purpose.
         var members = signing.verificationKey.jwk.members

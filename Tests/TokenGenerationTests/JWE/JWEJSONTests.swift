@@ -34,7 +34,9 @@ struct JWEJSONTests {
         JWEDecrypter(key: keys[index], policy: JWEFixture.anyPolicy)
     }
 
-    @Test("Each recipient decrypts and learns its index") func severalRecipients() throws {
+    @Test("Each recipient decrypts and learns its index", .shows("J10", "RFC 7516 §7.2")) func severalRecipients()
+        throws
+    {
         let json = try generator(3, header: ["typ": "x"], unprotectedHeader: ["jku": "https://x"]).generalJSON()
         for index in keys.indices {
             for jwe in try [
@@ -51,7 +53,7 @@ struct JWEJSONTests {
         }
     }
 
-    @Test("Additional data is authenticated", arguments: [Data(), Data("additional".utf8)])
+    @Test("Additional data is authenticated", .shows("RFC 7516 §7.2"), arguments: [Data(), Data("additional".utf8)])
     func additionalData(data: Data) throws {
         for json in try [
             generator(1, additionalData: data).flattenedJSON(), generator(1, additionalData: data).generalJSON(),
@@ -91,7 +93,7 @@ struct JWEJSONTests {
         #expect(code { try JWEGenerator(plaintext: Data(), recipients: [other]).flattenedJSON() } == .algorithmMismatch)
     }
 
-    @Test("dir and ECDH-ES have one recipient", arguments: [JWEAlgorithm.dir, .ecdhES])
+    @Test("dir and ECDH-ES have one recipient", .shows("E10"), arguments: [JWEAlgorithm.dir, .ecdhES])
     func onlyRecipient(algorithm: JWEAlgorithm) throws {
         let key = try DecryptionKey.generate(algorithm)
         let recipients = [JWERecipient(key: keys[2].encryptionKey), JWERecipient(key: key.encryptionKey)]
@@ -108,7 +110,7 @@ struct JWEJSONTests {
         #expect(code { try decrypter(0).decrypt(json: several) } == .malformedToken)
     }
 
-    @Test("Forms and headers that don't fit are refused") func refusals() throws {
+    @Test("Forms and headers that don't fit are refused", .shows("E14")) func refusals() throws {
         #expect(code { try generator(2).compact() } == .unencodableContent)
         #expect(code { try generator(2).flattenedJSON() } == .unencodableContent)
         #expect(code { try generator(0).generalJSON() } == .unencodableContent)
@@ -135,6 +137,7 @@ struct JWEJSONTests {
 
     @Test(
         "Malformed JSON is rejected",
+        .shows("RFC 7516 §7.2"),
         arguments: [
             ("payload", "AA"), ("signatures", []), ("signature", "AA"), ("protected", ""), ("protected", 1),
             ("protected", nil), ("unprotected", "x"), ("unprotected", ["enc2": 1, "epk": [:]]), ("recipients", [:]),
@@ -150,7 +153,8 @@ struct JWEJSONTests {
         #expect([.malformedToken, .unprotectedParameter].contains(found), "\(name): \(found)")
     }
 
-    @Test("Algorithms and their parameters in a shared unprotected header are rejected") func sharedHeader() throws {
+    @Test("Algorithms and their parameters in a shared unprotected header are rejected", .shows("E11"))
+    func sharedHeader() throws {
         let json = try generator(1).flattenedJSON()
         for name in ["alg", "enc", "epk", "iv", "tag", "p2s", "p2c", "apu", "apv", "crit", "zip", "b64"] {
             var changed = json
@@ -169,7 +173,7 @@ struct JWEJSONTests {
         #expect(code { try decrypter(0).decrypt(json: changed) } == .unprotectedParameter)
     }
 
-    @Test("Recipients are limited") func limits() throws {
+    @Test("Recipients are limited", .shows("E15")) func limits() throws {
         var json = try generator(2).generalJSON()
         let recipient = try #require(json["recipients"]?.array?.last)
         json["recipients"] = .array(Array(repeating: recipient, count: 17))
@@ -179,7 +183,8 @@ struct JWEJSONTests {
         #expect(code { try decrypter(1).decrypt(json: json) } == .ambiguousKey)
     }
 
-    @Test("Several keys: the key ID decides, and nothing is tried") func keySelection() throws {
+    @Test("Several keys: the key ID decides, and nothing is tried", .shows("E17", "RFC 7516 §4.1.4–4.1.10"))
+    func keySelection() throws {
         let first = try DecryptionKey.generate(.a256KW).identified(by: "1")
         let second = try DecryptionKey.generate(.a256KW).identified(by: "2")
         let unnamed = try DecryptionKey.generate(.a256KW)

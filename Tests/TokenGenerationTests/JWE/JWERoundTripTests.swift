@@ -5,7 +5,11 @@ import TokenGeneration
 
 @Suite("JWE round trips", .computing)
 struct JWERoundTripTests {
-    @Test("Every algorithm works with every content encryption", arguments: JWEAlgorithm.implemented)
+    @Test(
+        "Every algorithm works with every content encryption",
+        .shows("J10", "RFC 7516 §3.1, §7.1", "RFC 7518 §4.7"),
+        arguments: JWEAlgorithm.implemented
+    )
     func everyPair(algorithm: JWEAlgorithm) throws {
         for encryption in JWEEncryption.implemented {
             let key = try JWEFixture.key(algorithm, encryption: encryption).identified(by: "k1")
@@ -34,6 +38,7 @@ struct JWERoundTripTests {
 
     @Test(
         "Every curve works",
+        .shows("RFC 7518 §4.6"),
         arguments: [KeyAgreementCurve.p256, .p384, .p521, .x25519, .x448],
         [JWEAlgorithm.ecdhES, .ecdhESA128KW, .ecdhESA192KW, .ecdhESA256KW]
     )
@@ -46,7 +51,11 @@ struct JWERoundTripTests {
         #expect(header["epk"]?.object?["d"] == nil)
     }
 
-    @Test("Two encryptions share nothing that's random", arguments: JWEAlgorithm.implemented)
+    @Test(
+        "Two encryptions share nothing that's random",
+        .shows("E14", "RFC 7516 §5.1, §5.2"),
+        arguments: JWEAlgorithm.implemented
+    )
     func freshness(algorithm: JWEAlgorithm) throws {
         let key = try JWEFixture.encryptionKey(JWEFixture.key(algorithm))
         let first = try JWEFixture.segments(key.encrypt(JWEFixture.plaintext))

@@ -17,6 +17,7 @@ struct JWEVectorTests {
 
     @Test(
         "Decrypts RFC 7516 A.1 and A.3, and rejects RSA1_5 of RFC 7516 A.2, RFC 7519 A.1 and A.2",
+        .shows("E7", "RFC 7516 §3.1, §7.1", "RFC 7516 A.1–A.5", "RFC 8725bis §3.2 (agility)"),
         arguments: [
             ("rfc7516-a1-rsa-oaep-a256gcm", .rsaOAEP, nil), ("rfc7516-a3-a128kw-a128cbc-hs256", .a128KW, nil),
             ("rfc7516-a2-rsa1_5-a128cbc-hs256", .rsaOAEP, .unsupportedAlgorithm),
@@ -33,7 +34,9 @@ struct JWEVectorTests {
         #expect(String(decoding: content, as: UTF8.self) == vector["plaintext_utf8"]?.string)
     }
 
-    @Test("Decrypts RFC 7516 A.4 for its second recipient") func general() throws {
+    @Test("Decrypts RFC 7516 A.4 for its second recipient", .shows("RFC 7516 §7.2", "RFC 7516 A.1–A.5")) func general()
+        throws
+    {
         let vector = try vector("rfc7516-a4-general-json")
         let jwk = try #require(vector["keys"]?.array?.last?.object)
         let key = try DecryptionKey(jwk: JWK(jwk), algorithm: .a128KW)
@@ -45,14 +48,15 @@ struct JWEVectorTests {
         #expect(jwe.unprotectedHeader["kid"]?.string == "7")
     }
 
-    @Test("Decrypts RFC 7516 A.5") func flattened() throws {
+    @Test("Decrypts RFC 7516 A.5", .shows("RFC 7516 §7.2", "RFC 7516 A.1–A.5")) func flattened() throws {
         let vector = try vector("rfc7516-a5-flattened-json")
         let jwe = try JWEDecrypter(key: key(vector, .a128KW), policy: JWEFixture.anyPolicy)
             .decrypt(json: #require(vector["json"]?.object).serialized())
         #expect(String(decoding: jwe.plaintext, as: UTF8.self) == "Live long and prosper.")
     }
 
-    @Test("Decrypts the encrypted JWK of RFC 7517 C with its password") func encryptedJWK() throws {
+    @Test("Decrypts the encrypted JWK of RFC 7517 C with its password", .shows("RFC 7518 §4.8", "RFC 7517 §7"))
+    func encryptedJWK() throws {
         let vector = try vector("rfc7517-c-pbes2-encrypted-jwk")
         let password = try EncryptionPassword(#require(vector["passphrase_utf8"]?.string))
         let key = try DecryptionKey(password: password, algorithm: .pbes2HS256A128KW)
@@ -60,7 +64,7 @@ struct JWEVectorTests {
         #expect(try JSONObject(parsing: content) == #require(vector["plaintext_jwk"]?.object))
     }
 
-    @Test("Derives the key of RFC 7518 C with the parties' names") func agreement() throws {
+    @Test("Derives the key of RFC 7518 C with the parties' names", .shows("RFC 7518 §4.6")) func agreement() throws {
         // The RFCs state the derived key, with which a token can be made.
         let vector = try vector("rfc7518-c-ecdh-es")
         let header = try #require(vector["header"]?.object)
@@ -74,7 +78,11 @@ struct JWEVectorTests {
         #expect(jwe.partyVInfo == Data("Bob".utf8))
     }
 
-    @Test("Agrees on the keys of RFC 8037 A.6 and A.7", arguments: ["a6_ecdh_es_x25519", "a7_ecdh_es_x448"])
+    @Test(
+        "Agrees on the keys of RFC 8037 A.6 and A.7",
+        .shows("RFC 8037 §2, §3, A"),
+        arguments: ["a6_ecdh_es_x25519", "a7_ecdh_es_x448"]
+    )
     func montgomery(name: String) throws {
         let example = try #require(vector("rfc8037-a")[name]?.object)
         var members = try #require(example["recipient_public"]?.object)
@@ -143,7 +151,7 @@ struct JWECookbookTests {
 
     private static let accepted = ["5_2.", "5_3.", "5_4.", "5_5.", "5_6.", "5_7.", "5_8.", "5_10.", "5_13.", "ecdh-es"]
 
-    @Test("Every form of an example decrypts", arguments: accepted)
+    @Test("Every form of an example decrypts", .shows("RFC 7520 §5, §6"), arguments: accepted)
     func decrypts(section: String) throws {
         let example = try Example(Self.path(section))
         for (index, key) in example.keys.enumerated() {
@@ -163,7 +171,8 @@ struct JWECookbookTests {
         #expect(example.keys.count == (section == "5_13." ? 2 : 1))
     }
 
-    @Test("RSA1_5 of 5.1 and compression of 5.9 are rejected") func refusals() throws {
+    @Test("RSA1_5 of 5.1 and compression of 5.9 are rejected", .shows("RFC 7516 §4.1.3", "RFC 7520 §5, §6"))
+    func refusals() throws {
         let compressed = try Example(Self.path("5_9."))
         let decrypter = JWEDecrypter(keys: compressed.keys, policy: JWEFixture.anyPolicy)
         #expect(code { try decrypter.decrypt(compact: compressed.compact ?? "") } == .compressionRejected)
@@ -172,7 +181,11 @@ struct JWECookbookTests {
         #expect(code { try decrypter.decrypt(compact: old.compact ?? "") } == .unsupportedAlgorithm)
     }
 
-    @Test("Unprotected algorithms of 5.11 and 5.12 need a setting", arguments: ["5_11.", "5_12."])
+    @Test(
+        "Unprotected algorithms of 5.11 and 5.12 need a setting",
+        .shows("E11", "RFC 7520 §5, §6"),
+        arguments: ["5_11.", "5_12."]
+    )
     func unprotected(section: String) throws {
         let example = try Example(Self.path(section))
         var policy = JWEFixture.anyPolicy
@@ -188,7 +201,7 @@ struct JWECookbookTests {
         }
     }
 
-    @Test("The nested token of §6 decrypts and verifies") func nested() throws {
+    @Test("The nested token of §6 decrypts and verifies", .shows("RFC 7520 §5, §6")) func nested() throws {
         let vector = try JSONObject(
             parsing: ExternalVector.data("rfc7520/6.nesting_signatures_and_encryption.json")
         )

@@ -14,6 +14,7 @@ struct JWEWorkTests {
 
     @Test(
         "A wrong key, a wrong tag and a changed token take the same work",
+        .shows("E9"),
         arguments: JWEAlgorithm.implemented,
         encryptions
     )
@@ -45,7 +46,7 @@ struct JWEWorkTests {
         #expect(try work(changed, key).map(\.name) == expected.map(\.name))
     }
 
-    @Test("A content key of the wrong size takes the same work as a wrong tag", arguments: encryptions)
+    @Test("A content key of the wrong size takes the same work as a wrong tag", .shows("E13"), arguments: encryptions)
     func contentKeySize(encryption: JWEEncryption) throws {
         let key = try JWEFixture.key(.rsaOAEP256)
         guard case .rsa(_, let encrypter) = key.encryptionKey.material else { return }
@@ -78,7 +79,8 @@ struct JWEWorkTests {
 
     /// Only the holder of the content key can make a valid tag over a wrong padding, so the
     /// decryption that follows the tag tells it nothing new.
-    @Test("A wrong padding under a valid tag takes the same work as a valid token") func padding() throws {
+    @Test("A wrong padding under a valid tag takes the same work as a valid token", .shows("E5")) func padding() throws
+    {
         let contentKey = [UInt8](repeating: 3, count: 32)
         let header = #"{"alg":"A128KW","enc":"A128CBC-HS256"}"#
         let valid = try JWEFixture.made(header: header, contentKey: contentKey, cipher: .aes128CBCHMACSHA256)
@@ -99,7 +101,9 @@ struct JWEWorkTests {
         #expect(calls.count { $0.name == "EVP_CipherInit_ex" } == 2)
     }
 
-    @Test("A remote service that refuses takes the same work as one with a wrong key") func remote() async throws {
+    @Test("A remote service that refuses takes the same work as one with a wrong key", .shows("E19")) func remote()
+        async throws
+    {
         let key = try JWEFixture.key(.rsaOAEP256)
         let token = try key.encryptionKey.encrypt(JWEFixture.plaintext)
         var all: [[Call]] = []

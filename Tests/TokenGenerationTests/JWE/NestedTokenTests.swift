@@ -26,7 +26,7 @@ struct NestedTokenTests {
         return JWTVerifier(key: signing.verificationKey, policy: policy)
     }
 
-    @Test("One call signs and encrypts, one call decrypts and verifies") func roundTrip() throws {
+    @Test("One call signs and encrypts, one call decrypts and verifies", .shows("J10")) func roundTrip() throws {
         let token = try signing.sign(claims, encryptedFor: decryption.encryptionKey)
         let header = try UnverifiedJWE(compact: token).unverifiedProtectedHeader
         #expect(header["cty"]?.string == "JWT")
@@ -40,7 +40,7 @@ struct NestedTokenTests {
         #expect(try verifier().verify(encrypted: other, with: decrypter).claims == claims)
     }
 
-    @Test("Both policies apply") func policies() throws {
+    @Test("Both policies apply", .shows("RFC 8725bis §3.3 (both layers)")) func policies() throws {
         let token = try signing.sign(claims, encryptedFor: decryption.encryptionKey)
         #expect(code { try verifier(issuer: "other").verify(encrypted: token, with: decrypter) } == .issuerMismatch)
         let strict = JWEDecrypter(
@@ -54,14 +54,18 @@ struct NestedTokenTests {
         #expect(code { try verifier().verify(encrypted: changed, with: decrypter) } == .decryptionFailed)
     }
 
-    @Test("A signed token alone isn't accepted as an encrypted one, nor the other way round") func layers() throws {
+    @Test(
+        "A signed token alone isn't accepted as an encrypted one, nor the other way round",
+        .shows("E18", "RFC 7516 §9", "RFC 8725bis §3.3 (kinds)")
+    ) func layers() throws {
         let signed = try signing.sign(claims)
         #expect(code { try verifier().verify(encrypted: signed, with: decrypter) } == .malformedToken)
         let nested = try signing.sign(claims, encryptedFor: decryption.encryptionKey)
         #expect(code { try verifier().verify(nested) } == .malformedToken)
     }
 
-    @Test("Encrypted claims without a signature aren't accepted") func unsigned() throws {
+    @Test("Encrypted claims without a signature aren't accepted", .shows("E16", "RFC 8725bis §3.3 (both layers)"))
+    func unsigned() throws {
         let key = decryption.encryptionKey
         let bare = try key.encrypt(claims)
         #expect(code { try verifier().verify(encrypted: bare, with: decrypter) } == .typeMismatch)
@@ -71,7 +75,7 @@ struct NestedTokenTests {
         #expect(code { try verifier().verify(encrypted: binary, with: decrypter) } == .malformedToken)
     }
 
-    @Test("The depth is two") func depth() throws {
+    @Test("The depth is two", .shows("E16")) func depth() throws {
         let key = decryption.encryptionKey
         let nested = try signing.sign(claims, encryptedFor: key)
         #expect(code { try key.encrypt(signedToken: nested) } == .unencodableContent)

@@ -52,7 +52,7 @@ struct RemoteDecryptionTests {
         await asyncCode { try await service.decrypt(compact: token, policy: policy) }
     }
 
-    @Test("A remote key decrypts like a local one", arguments: algorithms)
+    @Test("A remote key decrypts like a local one", .shows("J10"), arguments: algorithms)
     func decrypts(algorithm: JWEAlgorithm) async throws {
         let key = try JWEFixture.key(algorithm, on: .x25519)
         let service = FakeDecryptionService(key: key)
@@ -70,7 +70,7 @@ struct RemoteDecryptionTests {
         #expect(json.plaintext == JWEFixture.plaintext)
     }
 
-    @Test("Throws the same error for every token that the service can't decrypt", arguments: algorithms)
+    @Test("Throws the same error for every token that the service can't decrypt", .shows("E19"), arguments: algorithms)
     func oneError(algorithm: JWEAlgorithm) async throws {
         let key = try JWEFixture.key(algorithm)
         let token = try key.encryptionKey.encrypt(JWEFixture.plaintext)

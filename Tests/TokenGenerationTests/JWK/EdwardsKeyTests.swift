@@ -21,6 +21,7 @@ struct EdwardsKeyTests {
 
     @Test(
         "A key that states a name is for that name only; one without a name verifies both",
+        .shows("J3", "RFC 9864", "RFC 8725bis §3.2 (full names)"),
         arguments: ["Ed25519", "Ed448"]
     )
     func names(curve: String) throws {
@@ -77,7 +78,10 @@ struct EdwardsKeyTests {
         #expect(code { try SigningKey(jwk: other) } == .malformedKey)
     }
 
-    @Test("Rejects points of small order, noncanonical encodings, and mismatched key parts")
+    @Test(
+        "Rejects points of small order, noncanonical encodings, and mismatched key parts",
+        .shows("B10", "RFC 8725bis §3.4")
+    )
     func refused() throws {
         func jwk(_ x: [UInt8]) throws -> JWK {
             try JWK(["kty": "OKP", "crv": "Ed25519", "alg": "Ed25519", "x": .string(Base64URL.encode(x))])

@@ -15,7 +15,7 @@ struct JWKCertificateTests {
         try SigningKey(pem: TestCertificates.leafKey).verificationKey.jwk.certified(by: [der(TestCertificates.leaf)])
     }
 
-    @Test("Reads the key of a certificate from PEM and DER without verifying the certificate")
+    @Test("Reads the key of a certificate from PEM and DER without verifying the certificate", .shows("J11"))
     func keyOfCertificate() throws {
         let key = try SigningKey(pem: TestCertificates.leafKey).verificationKey
         #expect(try VerificationKey(pem: TestCertificates.leaf).thumbprint == key.thumbprint)
@@ -23,7 +23,7 @@ struct JWKCertificateTests {
         #expect(code { try SigningKey(pem: TestCertificates.leaf) } == .privateKeyRequired)
     }
 
-    @Test("Accepts a chain to the caller's root at the caller's time")
+    @Test("Accepts a chain to the caller's root at the caller's time", .shows("J17", "RFC 7517 §4.7–4.9"))
     func verified() throws {
         let jwk = try Self.certified()
         #expect(try jwk.certificateChain == [Self.der(TestCertificates.leaf)])
@@ -44,7 +44,7 @@ struct JWKCertificateTests {
         try SigningKey(pem: TestCertificates.leafKey).privateJWK().certified(by: [der(TestCertificates.leaf)])
     }
 
-    @Test("Rejects another root, another time, and a missing root")
+    @Test("Rejects another root, another time, and a missing root", .shows("B3", "RFC 7517 §4.7–4.9"))
     func rejected() throws {
         let jwk = try Self.certified()
         let root = try CertificateRoots(pem: TestCertificates.root)
@@ -62,7 +62,7 @@ struct JWKCertificateTests {
         #expect(code { try selfSigned.verifyCertificates(roots: root, at: Self.date) } == .certificateRejected)
     }
 
-    @Test("Rejects a certificate of another key, and a thumbprint of another certificate")
+    @Test("Rejects a certificate of another key, and a thumbprint of another certificate", .shows("B3"))
     func mismatched() throws {
         let root = try CertificateRoots(pem: TestCertificates.root)
         let stranger = try SigningKey.generate(.es256).verificationKey.jwk

@@ -7,7 +7,7 @@ import TokenGeneration
 struct JWKTests {
     private static let secret = "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"
 
-    @Test("Reads members with their types, and keeps unknown members")
+    @Test("Reads members with their types, and keeps unknown members", .shows("RFC 7517 §4.1–4.5", "RFC 7517 §4.6"))
     func members() throws {
         let jwk = try JWK(
             parsing: """
@@ -68,7 +68,7 @@ struct JWKTests {
         #expect(!jwk.publicPart.isPrivate)
     }
 
-    @Test("Descriptions, dumps and mirrors never show a private member")
+    @Test("Descriptions, dumps and mirrors never show a private member", .shows("Y1"))
     func redaction() throws {
         let jwk = try Fixture.jwk(isPrivate: true)
         let key = try SigningKey(jwk: jwk)
@@ -116,7 +116,7 @@ struct ThumbprintTests {
 
 @Suite("JWK sets", .computing)
 struct JWKSetTests {
-    @Test("A bad entry doesn't affect the set, and its reason is kept")
+    @Test("A bad entry doesn't affect the set, and its reason is kept", .shows("B8", "J14", "Z2", "RFC 7517 §5 (sets)"))
     func tolerance() throws {
         let good = try Fixture.jwk(["kid": "good"]).members.serialized()
         let set = try JWKSet(parsing: #"{"keys":[{"kid":"x"},\#(good),7,{"kty":"NEW","kid":"new"}],"other":1}"#)

@@ -6,7 +6,7 @@ import TokenGeneration
 
 @Suite("JWK vectors of the RFCs", .computing)
 struct JWKVectorTests {
-    @Test("rfc7517-a-jwk-sets: each key states its purpose")
+    @Test("rfc7517-a-jwk-sets: each key states its purpose", .shows("RFC 7517 A, B"))
     func sets() throws {
         let vector = try Vector.object("rfc7517-a-jwk-sets")
         for (name, isPrivate) in [("public_set", false), ("private_set", true)] {
@@ -36,7 +36,7 @@ struct JWKVectorTests {
         #expect(try SigningKey(jwk: symmetric.keys[1], algorithm: .hs256).algorithm == .hs256)
     }
 
-    @Test("rfc7517-b-x5c: the certificate is for the key")
+    @Test("rfc7517-b-x5c: the certificate is for the key", .shows("RFC 7517 §4.7–4.9"))
     func certificate() throws {
         let jwk = try Fixture.jwk(vector: "rfc7517-b-x5c", member: "jwk")
         let key = try VerificationKey(jwk: jwk, algorithm: .rs256)
@@ -49,7 +49,10 @@ struct JWKVectorTests {
         #expect(code { try jwk.verifyCertificates(roots: roots, at: later) } == .certificateRejected)
     }
 
-    @Test("rfc7638-3.1-thumbprint and rfc9278-thumbprint-uri: with SHA-256, and with longer hash functions")
+    @Test(
+        "rfc7638-3.1-thumbprint and rfc9278-thumbprint-uri: with SHA-256, and with longer hash functions",
+        .shows("J13", "RFC 7638, RFC 9278")
+    )
     func thumbprints() throws {
         let jwk = try Fixture.jwk(vector: "rfc7638-3.1-thumbprint", member: "jwk")
         let vector = try Vector.object("rfc9278-thumbprint-uri")
@@ -67,7 +70,7 @@ struct JWKVectorTests {
         )
     }
 
-    @Test("rfc8037-a: the key pair, its thumbprint and its signature")
+    @Test("rfc8037-a: the key pair, its thumbprint and its signature", .shows("RFC 8037 §2, §3, A"))
     func edwards() throws {
         let vector = try Vector.object("rfc8037-a")
         let pair = try #require(vector["a1_ed25519_private"] as? [String: Any])

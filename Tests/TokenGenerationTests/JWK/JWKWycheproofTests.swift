@@ -9,7 +9,10 @@ private let path = "wycheproof/json_web_key_test.json"
 /// C2SP/wycheproof's `json_web_key_test.json`: the keys that a verifier may use from a key set.
 @Suite("Wycheproof JSON Web Key", .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"), .computing)
 struct JWKWycheproofTests {
-    @Test("Every test case has the expected result, with symmetric keys in sets that have no others")
+    @Test(
+        "Every test case has the expected result, with symmetric keys in sets that have no others",
+        .shows("A11", "J26", "RFC 7517 §5 (sets)")
+    )
     func all() throws {
         let file = try JSONObject(parsing: ExternalVector.data(path))
         var (count, disagreements): (Int, [Int]) = (0, [])

@@ -7,7 +7,7 @@ import TokenGeneration
 struct KeyFormatTests {
     private static let pairs = JWSAlgorithm.implemented.filter { !$0.isSymmetric }
 
-    @Test("Each written format is read as the same key", arguments: pairs)
+    @Test("Each written format is read as the same key", .shows("J11"), arguments: pairs)
     func roundTrips(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let jwk = try key.privateJWK()
@@ -40,7 +40,7 @@ struct KeyFormatTests {
         }
     }
 
-    @Test("An encrypted key requires its password, in PEM and DER", arguments: [JWSAlgorithm.ed25519])
+    @Test("An encrypted key requires its password, in PEM and DER", .shows("J12"), arguments: [JWSAlgorithm.ed25519])
     func encrypted(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let format = PrivateKeyFormat.encryptedPKCS8(password: "correct horse")

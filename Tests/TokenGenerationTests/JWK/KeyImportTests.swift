@@ -33,6 +33,7 @@ struct KeyImportTests {
 
     @Test(
         "Rejects a JWK with a single error",
+        .shows("A10", "Z2", "RFC 7517 §4.1–4.5", "FAPI 2.0 §5.4.1 (3)"),
         arguments: [
             Refusal("unknown kty", ["kty": "XYZ"], .unsupportedKey),
             Refusal("kty of another type", ["kty": "oct", "alg": "HS256"], .malformedKey, isPrivate: true),
@@ -97,7 +98,7 @@ struct KeyImportTests {
         #expect(key.jwk.members["vendor"] == true)
     }
 
-    @Test("A private JWK for signing gives a public JWK for verifying")
+    @Test("A private JWK for signing gives a public JWK for verifying", .shows("J15", "RFC 7517 §4.1–4.5"))
     func privateOperations() throws {
         let jwk = try Fixture.jwk(["key_ops": ["sign"], "kid": "a"], isPrivate: true)
         let key = try SigningKey(jwk: jwk)
@@ -122,7 +123,7 @@ struct KeyImportTests {
         #expect(code { try VerificationKey(pem: "-----BEGIN RSA PRIVATE KEY-----") } == .publicKeyRequired)
     }
 
-    @Test("Keys round-trip through PEM and JWK, with the leading zeros of their numbers")
+    @Test("Keys round-trip through PEM and JWK, with the leading zeros of their numbers", .shows("J13", "Q4"))
     func roundTrips() throws {
         for _ in 0..<20 {
             let key = try SigningKey.generate(.es256)
@@ -145,6 +146,7 @@ struct KeyImportTests {
 
     @Test(
         "Accepts numbers with a leading zero byte at their full length only",
+        .shows("RFC 7518 §6.2"),
         arguments: [
             (
                 "x", "AFVDiUrz0A7X10Cr29dclrBod7eH219w7qeLkKjXwAo", "u0yFo9jqKe-q-iRAaRLdhNWxTcMr9lbvbGvVil2UP5I",

@@ -55,7 +55,11 @@ struct MLDSAKeyTests {
         #expect(try example.jwk().thumbprint == example.thumbprint)
     }
 
-    @Test("A malformed or contradictory JWK is refused before OpenSSL is asked", arguments: Self.names)
+    @Test(
+        "A malformed or contradictory JWK is refused before OpenSSL is asked",
+        .shows("RFC 9964"),
+        arguments: Self.names
+    )
     func malformed(name: String) throws {
         let example = try RFC9964.example(name)
         let pub = try #require(example.key["pub"])
@@ -88,6 +92,7 @@ struct MLDSAKeyTests {
     @Test(
         "Before OpenSSL 3.5, every use is refused and the message names the version",
         .enabled(if: !Self.isAvailable, "OpenSSL 3.5 or later offers ML-DSA"),
+        .shows("J5", "Q1"),
         arguments: Self.names
     )
     func unavailable(name: String) throws {
@@ -122,6 +127,7 @@ struct MLDSAKeyTests {
     @Test(
         "The RFC's keys and signatures, PEM, and round trips",
         .enabled(if: Self.isAvailable, "OpenSSL 3.5 or later is needed for ML-DSA"),
+        .shows("J5", "RFC 9964"),
         arguments: Self.names
     )
     func example(name: String) throws {

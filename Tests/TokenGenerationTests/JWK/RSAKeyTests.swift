@@ -40,7 +40,7 @@ struct RSAKeyTests {
         #expect(code { try SigningKey(jwk: Self.jwk(["alg": "ES256"])) } == .keyMismatch)
     }
 
-    @Test("A key with only n, e and d recovers its primes")
+    @Test("A key with only n, e and d recovers its primes", .shows("RFC 7518 §6.3"))
     func withoutPrimes() throws {
         let whole = try SigningKey(jwk: Self.jwk())
         let bare = try SigningKey(jwk: Self.jwk(["p": nil, "q": nil, "dp": nil, "dq": nil, "qi": nil]))
@@ -59,7 +59,7 @@ struct RSAKeyTests {
         #expect(code { try VerificationKey(jwk: twice) } == .malformedKey)
     }
 
-    @Test("Rejects weak, huge and malformed numbers before computing with them")
+    @Test("Rejects weak, huge and malformed numbers before computing with them", .shows("C9", "C10"))
     func refusedNumbers() throws {
         let cases: [(String, JSONValue?, TokenError.Code)] = [
             ("n", nil, .malformedKey), ("n", "", .malformedKey), ("n", "AA", .malformedKey), ("n", "!", .malformedKey),
@@ -77,7 +77,7 @@ struct RSAKeyTests {
         }
     }
 
-    @Test("Rejects private numbers that are inconsistent or incomplete")
+    @Test("Rejects private numbers that are inconsistent or incomplete", .shows("RFC 7518 §6.3"))
     func refusedPrivateNumbers() throws {
         for name in ["p", "q", "dp", "dq", "qi"] {
             #expect(code { try SigningKey(jwk: Self.jwk([name: nil])) } == .malformedKey)
@@ -90,7 +90,7 @@ struct RSAKeyTests {
         #expect(code { try SigningKey(jwk: Self.jwk(["n": other])) } == .keyMismatch)
     }
 
-    @Test("A verification key drops private members without reading them")
+    @Test("A verification key drops private members without reading them", .shows("K1"))
     func droppedPrivateMembers() throws {
         let expected = try VerificationKey(jwk: Self.jwk().publicPart)
         for changes: [String: JSONValue?] in [
@@ -118,7 +118,7 @@ struct RSAKeyTests {
         #expect(code { try SigningKey.generate(.rs256, rsaKeySize: 32_768) } == .tooLarge)
     }
 
-    @Test("PKCS#1 and PSS don't verify each other's signatures")
+    @Test("PKCS#1 and PSS don't verify each other's signatures", .shows("A8", "RFC 8725bis §3.1 (one algorithm)"))
     func paddings() throws {
         let unnamed = try Self.jwk(["alg": nil])
         let message = Array("message".utf8)

@@ -8,7 +8,11 @@ import TokenGeneration
 struct SharedSecretTests {
     private static let minimum: [JWSAlgorithm: Int] = [.hs256: 32, .hs384: 48, .hs512: 64]
 
-    @Test("A secret is at least as long as the hash", arguments: [JWSAlgorithm.hs256, .hs384, .hs512])
+    @Test(
+        "A secret is at least as long as the hash",
+        .shows("C8", "RFC 7518 §3.2", "RFC 8725bis §3.5"),
+        arguments: [JWSAlgorithm.hs256, .hs384, .hs512]
+    )
     func length(algorithm: JWSAlgorithm) throws {
         let size = try #require(Self.minimum[algorithm])
         let secret = (0..<UInt8(size)).map { $0 &+ 0x60 }
@@ -25,7 +29,10 @@ struct SharedSecretTests {
         #expect(code { try VerificationKey(jwk: jwk) } == .weakKey)
     }
 
-    @Test("Accepts a short secret only through the unsafe initializer, and never an empty or blank one")
+    @Test(
+        "Accepts a short secret only through the unsafe initializer, and never an empty or blank one",
+        .shows("C8", "RFC 8725bis §3.5")
+    )
     func unsafeShort() throws {
         let key = try SigningKey(unsafeShortSecret: "secret".utf8, algorithm: .hs256)
         let token = try Fixture.token(header: #"{"alg":"HS256"}"#, payload: #"{"exp":4000000000}"#, key: key)
@@ -41,7 +48,7 @@ struct SharedSecretTests {
         #expect(code { try SigningKey(secret: [UInt8](repeating: 7, count: 100_000), algorithm: .hs256) } == .tooLarge)
     }
 
-    @Test("Rejects keys in PEM, DER, JWK and SSH form as secrets, with any text before them")
+    @Test("Rejects keys in PEM, DER, JWK and SSH form as secrets, with any text before them", .shows("A1", "A2"))
     func keysAsSecrets() throws {
         let key = try SigningKey.generate(.es256)
         let pem = try key.verificationKey.pem()
@@ -79,7 +86,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("More than four trailing zeros of a secret don't count, because HMAC pads with them")
+    @Test("More than four trailing zeros of a secret don't count, because HMAC pads with them", .shows("K8"))
     func trailingZeros() throws {
         let secret = (1...32).map { UInt8($0) }
         #expect(code { try SigningKey(secret: secret + [0, 0], algorithm: .hs256) } == nil)
@@ -101,7 +108,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("Rejects keys in base64, hexadecimal, UTF-16 and with JSON escapes as secrets")
+    @Test("Rejects keys in base64, hexadecimal, UTF-16 and with JSON escapes as secrets", .shows("K7"))
     func encodedKeys() throws {
         let key = try SigningKey.generate(.es256)
         let pem = try key.verificationKey.pem()
@@ -141,7 +148,10 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("Secrets are for HMAC algorithms only, and HMAC algorithms take only secrets")
+    @Test(
+        "Secrets are for HMAC algorithms only, and HMAC algorithms take only secrets",
+        .shows("A2", "RFC 8725bis §3.5")
+    )
     func kinds() throws {
         let secret = [UInt8](0..<64)
         for algorithm in JWSAlgorithm.implemented where !algorithm.isSymmetric {
@@ -154,7 +164,7 @@ struct SharedSecretTests {
         #expect(code { try SigningKey(secret: secret, algorithm: unknown) } == .unsupportedAlgorithm)
     }
 
-    @Test("The JWK or the caller must name the algorithm of a symmetric key")
+    @Test("The JWK or the caller must name the algorithm of a symmetric key", .shows("RFC 7518 §6.4"))
     func named() throws {
         let k = JSONValue.string(Base64URL.encode([UInt8](0..<64)))
         let unnamed = try JWK(["kty": "oct", "k": k])
@@ -171,7 +181,7 @@ struct SharedSecretTests {
         #expect(code { try VerificationKey(jwk: JWK(["kty": "oct", "alg": "ES256", "k": k])) } == .keyMismatch)
     }
 
-    @Test("Published JSON and descriptions contain neither the secret nor its hash")
+    @Test("Published JSON and descriptions contain neither the secret nor its hash", .shows("Y1", "RFC 7518 §6.4"))
     func redaction() throws {
         let text = "correct horse battery staple correct horse"
         let key = try SigningKey(secret: text.utf8, algorithm: .hs256)
@@ -193,7 +203,7 @@ struct SharedSecretTests {
         #expect(JWKSet(keys: [try key.privateJWK()]).serialized() == #"{"keys":[]}"#)
     }
 
-    @Test("Generated secrets are as long as the hash, and differ")
+    @Test("Generated secrets are as long as the hash, and differ", .shows("RFC 8725bis §3.5"))
     func generated() throws {
         for (algorithm, size) in Self.minimum {
             let k = try SigningKey.generate(algorithm).privateJWK().members["k"]?.string
@@ -202,7 +212,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("A public key doesn't verify a signature whose secret is the key's text")
+    @Test("A public key doesn't verify a signature whose secret is the key's text", .shows("A1"))
     func confusion() throws {
         let key = try SigningKey.generate(.es256)
         let forged =

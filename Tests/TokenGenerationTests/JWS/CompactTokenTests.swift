@@ -13,6 +13,7 @@ struct CompactTokenTests {
 
     @Test(
         "Requires exactly three segments",
+        .shows("A6", "RFC 7515 §3.1, §7.1", "RFC 7519 §5.1, §5.2", "RFC 8725bis §3.3 (kinds)"),
         arguments: [
             "", ".", "..", "...", "a", "a.b", ".a.b", "a..b", "a.b.", "a.b.c.d", "a.b.c.d.e", " a.b.c",
         ]
@@ -24,7 +25,7 @@ struct CompactTokenTests {
         #expect(message?.contains("JWE") == (token.count { $0 == "." } == 4))
     }
 
-    @Test("Rejects a token with anything around or inside it")
+    @Test("Rejects a token with anything around or inside it", .shows("RFC 8725bis §3.14"))
     func surroundings() throws {
         let token = try Fixture.token()
         let parts = token.split(separator: ".").map(String.init)
@@ -45,6 +46,7 @@ struct CompactTokenTests {
 
     @Test(
         "Rejects noncanonical base64url even if the signature covers it",
+        .shows("D1"),
         arguments: [
             ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDB9", nil),
             ("eyJhbGciOiJFUzI1NiJ9=", "eyJleHAiOjE3MDAwMDAxMDB9", .malformedToken),
@@ -61,7 +63,7 @@ struct CompactTokenTests {
         #expect(code { try verifier.verify(token) } == expected)
     }
 
-    @Test("Requires a signature of exactly 64 bytes, with r and s in range, also in JSON")
+    @Test("Requires a signature of exactly 64 bytes, with r and s in range, also in JSON", .shows("C13"))
     func signatures() throws {
         let token = try Fixture.token()
         let end = try #require(token.lastIndex(of: "."))
@@ -90,7 +92,7 @@ struct CompactTokenTests {
         #expect(throws: Never.self) { try verifier.verify(input + Base64URL.encode(signature)) }
     }
 
-    @Test("The limits on token and header are exact")
+    @Test("The limits on token and header are exact", .shows("D7"))
     func sizes() throws {
         func token(payloadSize: Int) throws -> String {
             try Fixture.token(
@@ -118,7 +120,7 @@ struct CompactTokenTests {
         }
     }
 
-    @Test("Limits the depth of header and claims")
+    @Test("Limits the depth of header and claims", .shows("D4"))
     func depth() throws {
         let deep = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
         #expect(code { try verifier.verify(Fixture.token(header: #"{"alg":"ES256","x":\#(deep)}"#)) } == .tooLarge)
@@ -127,7 +129,7 @@ struct CompactTokenTests {
         #expect(code { try verifier.verify(Fixture.token(payload: bottomless)) } == .tooLarge)
     }
 
-    @Test("Random text of a token's characters never traps", arguments: 0..<4)
+    @Test("Random text of a token's characters never traps", .shows("D15"), arguments: 0..<4)
     func randomText(seed: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let characters = Array("eyJhbGciOiJFUzI1NiJ9.-_=+/ \u{0}é{}\"".utf8)

@@ -49,7 +49,7 @@ struct CookbookTests {
         }
     }
 
-    @Test("Every form of an example verifies", arguments: single)
+    @Test("Every form of an example verifies", .shows("J26", "RFC 7520 §4"), arguments: single)
     func verifies(section: String) throws {
         let example = try Example(Self.path(section))
         let verifier = JWSVerifier(keys: example.keys.map(\.verificationKey))
@@ -70,7 +70,11 @@ struct CookbookTests {
         }
     }
 
-    @Test("Signing again gives the same result, if the algorithm is deterministic", arguments: single)
+    @Test(
+        "Signing again gives the same result, if the algorithm is deterministic",
+        .shows("RFC 7520 §4"),
+        arguments: single
+    )
     func again(section: String) throws {
         let example = try Example(Self.path(section))
         guard example.isReproducible else { return }
@@ -80,7 +84,7 @@ struct CookbookTests {
         #expect(try example.generator().flattenedJSON(placement) == example.json[1])
     }
 
-    @Test("Rejects §4.7, whose algorithm is unprotected")
+    @Test("Rejects §4.7, whose algorithm is unprotected", .shows("A5"))
     func contentOnly() throws {
         let example = try Example(Self.path("4_7."))
         let verifier = JWSVerifier(keys: example.keys.map(\.verificationKey))
@@ -90,7 +94,10 @@ struct CookbookTests {
         }
     }
 
-    @Test("§4.8: the first and the third signature verify, the second has an unprotected algorithm")
+    @Test(
+        "§4.8: the first and the third signature verify, the second has an unprotected algorithm",
+        .shows("RFC 7520 §4")
+    )
     func several() throws {
         let example = try Example(Self.path("4_8."))
         let verifier = JWSVerifier(keys: example.keys.map(\.verificationKey))
@@ -121,7 +128,7 @@ struct CookbookTests {
         #expect(try generator.generalJSON() == vector["json"]?.object)
     }
 
-    @Test("Rejects the cookbook's draft, whose “b64” isn't in “crit”")
+    @Test("Rejects the cookbook's draft, whose “b64” isn't in “crit”", .shows("D13", "RFC 7797 §6, §7"))
     func draft() throws {
         let path = "rfc7520/_defective/4.2.hmac-sha2_b64_false.json"
         let vector = try JSONObject(parsing: ExternalVector.data(path))

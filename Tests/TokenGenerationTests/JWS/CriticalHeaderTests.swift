@@ -36,7 +36,11 @@ struct CriticalHeaderTests {
             return (#""crit":["\#(name)"]\#(member)"#, .malformedToken)
         }
 
-    @Test("Requires a well-formed, understood extension in every serialization", arguments: cases)
+    @Test(
+        "Requires a well-formed, understood extension in every serialization",
+        .shows("D12", "RFC 7515 §4.1.11"),
+        arguments: cases
+    )
     func shapes(members: String, expected: TokenError.Code?) throws {
         let header = #"{"alg":"ES256",\#(members)}"#
         let verifier = try JSONFixture.verifier(understanding: ["ext", "é"])
@@ -54,6 +58,7 @@ struct CriticalHeaderTests {
 
     @Test(
         "Rejects an extension that the verifier doesn't declare",
+        .shows("D12", "J9", "RFC 7515 §4.1.11"),
         arguments: [#""crit":["ext"],"ext":1"#, #""crit":["b64","ext"],"ext":1,"b64":true"#]
     )
     func notDeclared(members: String) throws {
@@ -63,7 +68,7 @@ struct CriticalHeaderTests {
         #expect(try JSONFixture.refusal(JSONFixture.entry(header), by: verifier) == .criticalHeaderUnsupported)
     }
 
-    @Test("Rejects every extension in a JWT, including those of JWSs")
+    @Test("Rejects every extension in a JWT, including those of JWSs", .shows("RFC 7797 §6, §7"))
     func tokens() throws {
         for members in [#""crit":["b64"],"b64":false"#, #""crit":["b64"],"b64":true"#, #""crit":["ext"],"ext":1"#] {
             let token = try Fixture.token(header: #"{"alg":"ES256",\#(members)}"#)
@@ -78,6 +83,7 @@ struct CriticalHeaderTests {
 
     @Test(
         "Rejects an unprotected crit, algorithm or encoding",
+        .shows("A5"),
         arguments: [
             (#"{"alg":"ES256"}"#, #"{"crit":["ext"],"ext":1}"#), (#"{"alg":"ES256","ext":1}"#, #"{"crit":["ext"]}"#),
             (#"{"alg":"ES256","crit":["ext"]}"#, #"{"ext":1}"#), (#"{"alg":"ES256"}"#, #"{"b64":false}"#),
@@ -93,7 +99,7 @@ struct CriticalHeaderTests {
         )
     }
 
-    @Test("Rejects a parameter in both headers, even with the same value")
+    @Test("Rejects a parameter in both headers, even with the same value", .shows("D14"))
     func notDisjoint() throws {
         for name in ["alg", "kid", "x", "crit", "b64"] {
             for value in ["\"ES256\"", "1", "null"] {
@@ -108,6 +114,16 @@ struct CriticalHeaderTests {
 
     @Test(
         "The key fixes the algorithm before any computation, in every serialization",
+        .shows(
+            "A3",
+            "Z1",
+            "RFC 7515 §4",
+            "RFC 7515 §10.7, §10.10",
+            "RFC 8725bis §3.1 (restriction)",
+            "RFC 8725bis §3.1 (key ID)",
+            "RFC 8725bis §3.1 (one algorithm)",
+            "RFC 8725bis §3.1 (names)"
+        ),
         arguments: [
             (#"{"alg":"none"}"#, .algorithmMismatch), (#"{"alg":"None"}"#, .algorithmMismatch),
             (#"{"alg":"nOnE"}"#, .algorithmMismatch), (#"{"alg":""}"#, .algorithmMismatch),
@@ -134,7 +150,17 @@ struct CriticalHeaderTests {
         }
     }
 
-    @Test("Ignores keys and URLs in either header, and in a JWT's")
+    @Test(
+        "Ignores keys and URLs in either header, and in a JWT's",
+        .shows(
+            "B1",
+            "B2",
+            "RFC 7515 §4.1.2–4.1.8",
+            "RFC 8725bis §3.10 (key ID)",
+            "RFC 8725bis §3.10 (URLs)",
+            "FAPI 2.0 §5.4.2"
+        )
+    )
     func embeddedKeys() throws {
         let attacker = try SigningKey.generate(.es256)
         let jwk = attacker.verificationKey.jwk.members.serialized()

@@ -13,7 +13,7 @@ struct HeaderAttackTests {
         verifier = try Fixture.verifier()
     }
 
-    @Test("Rejects RFC 7515 Appendix E, in compact form and as printed")
+    @Test("Rejects RFC 7515 Appendix E, in compact form and as printed", .shows("D12", "RFC 7515 E"))
     func rfc7515E() throws {
         let vector = try Vector.object("rfc7515-e-crit-negative")
         #expect(code { try verifier.verify(#require(vector["compact"] as? String)) } == .criticalHeaderUnsupported)
@@ -33,6 +33,7 @@ struct HeaderAttackTests {
 
     @Test(
         "Rejects headers that aren't JSON objects with the right types",
+        .shows("RFC 7515 §4"),
         arguments: [
             "", "null", "[]", #""ES256""#, "{", #"{"alg":"ES256"}x"#, #"{"alg":"ES256","typ":1}"#,
             #"{"alg":"ES256","kid":1}"#, #"{"alg":"ES256","kid":null}"#, #"{"alg":"ES256","cty":[]}"#,
@@ -46,6 +47,7 @@ struct HeaderAttackTests {
 
     @Test(
         "Numbers of any size in the header are harmless",
+        .shows("D5"),
         arguments: ["1e300", "1e999", "-1e999", "99999999999999999999999", "1e-999", "0.1"]
     )
     func numbers(number: String) throws {
@@ -56,6 +58,7 @@ struct HeaderAttackTests {
 
     @Test(
         "The type is a case-insensitive media type, with or without application/",
+        .shows("RFC 7515 §4.1.9", "RFC 8725bis §3.11 (types)"),
         arguments: [
             ("at+jwt", "at+jwt", true), ("AT+JWT", "at+jwt", true), ("application/at+jwt", "at+jwt", true),
             ("Application/AT+jwt", "at+jwt", true), ("at+jwt", "application/at+jwt", true), ("JWT", "jwt", true),

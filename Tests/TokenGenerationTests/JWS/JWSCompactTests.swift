@@ -13,7 +13,7 @@ struct JWSCompactTests {
         verifier = try JSONFixture.verifier()
     }
 
-    @Test("Any payload and header round-trip", arguments: [0, 1, 2, 3, 4, 100, 40_000])
+    @Test("Any payload and header round-trip", .shows("RFC 7515 §3.1, §7.1"), arguments: [0, 1, 2, 3, 4, 100, 40_000])
     func roundTrip(size: Int) throws {
         let payload = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 37) })
         let header: JSONObject = [
@@ -105,7 +105,7 @@ struct JWSCompactTests {
         #expect(throws: CocoaError.self) { try generator(.failure(CocoaError(.fileLocking))).flattenedJSON() }
     }
 
-    @Test("A detached payload is passed to the verifier and isn't in the JWS")
+    @Test("A detached payload is passed to the verifier and isn't in the JWS", .shows("J8", "RFC 7515 F"))
     func detached() throws {
         let payload = Data([1, 2, 46, 255])
         let generator = JWSGenerator(payload: payload, signingService: service)
@@ -150,7 +150,7 @@ struct JWSCompactTests {
         #expect(try verifier.verify(json: json, requiring: .any).payload.isEmpty)
     }
 
-    @Test("Hundreds of thousands of dots take linear time")
+    @Test("Hundreds of thousands of dots take linear time", .shows("D7", "D15", "Z1"))
     func dots() {
         let dots = String(repeating: ".", count: 65_536)
         #expect(code { try verifier.verify(compact: dots) } == .malformedToken)
@@ -160,7 +160,7 @@ struct JWSCompactTests {
         #expect(code { try verifier.verify(compact: String(repeating: ".", count: 5_000_000)) } == .tooLarge)
     }
 
-    @Test("Uses the verifier's limits")
+    @Test("Uses the verifier's limits", .shows("D7"))
     func limits() throws {
         let text = try JWSGenerator(payload: Data(count: 100), signingService: service).compact()
         var verifier = verifier

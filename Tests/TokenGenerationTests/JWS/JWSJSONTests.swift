@@ -11,7 +11,7 @@ struct JWSJSONTests {
         verifier = try JSONFixture.verifier()
     }
 
-    @Test("Flattened and general JWSs with any payload round-trip")
+    @Test("Flattened and general JWSs with any payload round-trip", .shows("RFC 7515 §7.2.1"))
     func roundTrip() throws {
         let service = try ES256SigningService(key: Fixture.signingKey(), keyID: "k")
         for payload in [Data(), Data([0, 255, 46, 10]), Data(repeating: 7, count: 5_000)] {
@@ -56,6 +56,7 @@ struct JWSJSONTests {
 
     @Test(
         "Rejects the text if a member is missing, duplicate or of the wrong type",
+        .shows("C12"),
         arguments: [
             (#""payload":"#, #""nothing":"#), (#""payload":""#, #""payload":null,"x":""#),
             (#""payload":""#, #""payload":["a"],"x":""#), (#""payload":""#, #""payload":5,"x":""#),
@@ -104,7 +105,10 @@ struct JWSJSONTests {
         #expect(try #require(error { try verifier.verify(compact: flattened) }).message.contains("JSON"))
     }
 
-    @Test("Rejects ambiguous text: general and flattened, JWS and JWE")
+    @Test(
+        "Rejects ambiguous text: general and flattened, JWS and JWE",
+        .shows("A7", "RFC 7515 §7.2.2", "RFC 8725bis §3.14")
+    )
     func polyglots() throws {
         let entry = try JSONFixture.entry()
         let general = JSONFixture.general([entry]).dropLast()
@@ -131,7 +135,7 @@ struct JWSJSONTests {
         #expect(code { try verifier.verify(json: changed, requiring: .any) } == .malformedToken)
     }
 
-    @Test("Rejects base64url with unused bits set, even if the signature covers it")
+    @Test("Rejects base64url with unused bits set, even if the signature covers it", .shows("D1"))
     func unusedBits() throws {
         let header = try JSONFixture.entry(protectedText: "eyJhbGciOiJFUzI1NiJ9")
         #expect(throws: Never.self) { try verifier.verify(json: JSONFixture.flattened(header), requiring: .any) }

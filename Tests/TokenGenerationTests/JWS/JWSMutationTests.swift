@@ -51,6 +51,7 @@ struct JWSMutationTests {
 
     @Test(
         "After a change of any bit or byte, or truncation, the text is rejected or has the same meaning",
+        .shows("D17", "RFC 7515 §5.1, §5.2"),
         arguments: 0..<3
     )
     func bytes(index: Int) throws {
@@ -91,7 +92,11 @@ struct JWSMutationTests {
         }
     }
 
-    @Test("Random members of a serialization never trap, and unsigned content is never accepted", arguments: 0..<4)
+    @Test(
+        "Random members of a serialization never trap, and unsigned content is never accepted",
+        .shows("C13"),
+        arguments: 0..<4
+    )
     func randomText(seed: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let genuine = try JSONFixture.entry()

@@ -29,7 +29,10 @@ struct JWSPolicyTests {
         return JWSVerifier(keys: keys)
     }
 
-    @Test("Each policy applies its rule to the caller's keys")
+    @Test(
+        "Each policy applies its rule to the caller's keys",
+        .shows("C12", "RFC 7515 §7.2.1", "RFC 8725bis §3.3 (every operation)")
+    )
     func policies() throws {
         let json = try json(signers)
         typealias Case = (keys: [Int], policy: JWSSignaturePolicy, isAccepted: Bool)
@@ -103,7 +106,7 @@ struct JWSPolicyTests {
         #expect(code { try self.verifier([1, 2]).verify(json: unknown, requiring: policy) } == .unknownKey)
     }
 
-    @Test("Two signatures by one key count once, regardless of duplicates in the list")
+    @Test("Two signatures by one key count once, regardless of duplicates in the list", .shows("C12"))
     func twice() throws {
         let json = try json([signers[0], signers[0], signers[1]])
         #expect(throws: Never.self) { try verifier([0, 1]).verify(json: json, requiring: .threshold(2)) }
@@ -111,7 +114,7 @@ struct JWSPolicyTests {
         #expect(code { try verifier([0, 0]).verify(json: json, requiring: .threshold(2)) } == .insufficientSignatures)
     }
 
-    @Test("Adding or removing a signature doesn't change the required signers")
+    @Test("Adding or removing a signature doesn't change the required signers", .shows("C12"))
     func addedAndRemoved() throws {
         let stranger = JWSSigner(signingService: try ES256SigningService.generate(keyID: "stranger"))
         let verifier = try verifier([0, 1])
@@ -141,7 +144,7 @@ struct JWSPolicyTests {
         }
     }
 
-    @Test("A key set selects the key of each signature by the kid in either header")
+    @Test("A key set selects the key of each signature by the kid in either header", .shows("K15"))
     func keySet() throws {
         let set = JWKSet(
             keys: keys.enumerated().map { index, key in

@@ -25,7 +25,7 @@ struct JWSUnencodedTests {
         return String(decoding: input, as: UTF8.self) + "." + Base64URL.encode(signature)
     }
 
-    @Test("The header states the unencoded payload and requires verifiers to understand it")
+    @Test("The header states the unencoded payload and requires verifiers to understand it", .shows("RFC 7797 §3"))
     func header() throws {
         let verified = try verifier.verify(compact: generator(Data("text".utf8)).compact())
         #expect(verified.header == ["alg": "ES256", "b64": false, "crit": ["b64"]])
@@ -37,7 +37,10 @@ struct JWSUnencodedTests {
         )
     }
 
-    @Test("A compact JWS allows every printable ASCII character except the period, and nothing else")
+    @Test(
+        "A compact JWS allows every printable ASCII character except the period, and nothing else",
+        .shows("D13", "RFC 7797 §5.2")
+    )
     func compactCharacters() throws {
         for octet in UInt8.min...UInt8.max {
             let payload = [UInt8(ascii: "a"), octet, UInt8(ascii: "b")]
@@ -59,7 +62,11 @@ struct JWSUnencodedTests {
         #expect(code { try verifier.verify(compact: compact(Array("é".utf8))) } == .malformedToken)
     }
 
-    @Test("A detached payload can have any bytes", arguments: [Data(), Data([0, 46, 255]), Data("é.\n".utf8)])
+    @Test(
+        "A detached payload can have any bytes",
+        .shows("J8"),
+        arguments: [Data(), Data([0, 46, 255]), Data("é.\n".utf8)]
+    )
     func detached(payload: Data) throws {
         let generator = generator(payload)
         let compact = try generator.compact(.detached)
@@ -73,7 +80,7 @@ struct JWSUnencodedTests {
         }
     }
 
-    @Test("In JSON, the payload is the unescaped text")
+    @Test("In JSON, the payload is the unescaped text", .shows("RFC 7797 §5.3"))
     func escapes() throws {
         let entry = try JSONFixture.entry(Self.header, payload: "$.02 é😀\u{7F}")
         for text in ["$.02 é😀\u{7F}", #"\u0024.02\u0020\u00e9\uD83D\uDE00\u007f"#] {
@@ -85,7 +92,7 @@ struct JWSUnencodedTests {
         #expect(code { try verifier.verify(json: decomposed, requiring: .all) } == .signatureInvalid)
     }
 
-    @Test("A payload in JSON is text of assigned code points")
+    @Test("A payload in JSON is text of assigned code points", .shows("RFC 7797 §5.3"))
     func jsonCharacters() throws {
         for payload in ["", "a.b", "\"\\\u{0}\u{1F}\n", "é\u{10FFFD}😀"] {
             for json in [
@@ -124,7 +131,7 @@ struct JWSUnencodedTests {
         #expect(code { try Fixture.verifier().verify(unencoded) } == .criticalHeaderUnsupported)
     }
 
-    @Test("Signatures with different encodings make the whole text malformed")
+    @Test("Signatures with different encodings make the whole text malformed", .shows("D13", "RFC 7797 §3"))
     func disagreement() throws {
         let encoded = try JSONFixture.entry(#"{"alg":"ES256"}"#, payload: "e30")
         let explicit = try JSONFixture.entry(#"{"alg":"ES256","b64":true,"crit":["b64"]}"#, payload: "e30")

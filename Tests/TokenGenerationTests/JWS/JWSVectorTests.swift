@@ -9,6 +9,7 @@ import TokenGeneration
 struct JWSVectorTests {
     @Test(
         "A compact JWS and its JSON form verify; any other payload doesn't",
+        .shows("J6", "RFC 7515 §3.1, §7.1", "RFC 7515 §5.1, §5.2", "RFC 7515 A.1–A.7", "RFC 7519 §3.1"),
         arguments: [
             "rfc7515-a1-hs256", "rfc7515-a2-rs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7797-4.1-b64-control",
         ]
@@ -42,7 +43,7 @@ struct JWSVectorTests {
         }
     }
 
-    @Test("No key verifies RFC 7515 A.5, which has no signature, in any form")
+    @Test("No key verifies RFC 7515 A.5, which has no signature, in any form", .shows("RFC 7515 A.1–A.7"))
     func unsecured() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7515-a5-none"))
         let text = try #require(vector["compact"]?.string)
@@ -53,7 +54,7 @@ struct JWSVectorTests {
         #expect(code { try verifier.verify(json: json, requiring: .any) } == .algorithmMismatch)
     }
 
-    @Test("RFC 7515 A.6: both signatures verify, each with its key")
+    @Test("RFC 7515 A.6: both signatures verify, each with its key", .shows("J7", "RFC 7515 §7.2.1"))
     func general() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7515-a6-general-json"))
         let json = try #require(vector["json"]?.object).serialized()
@@ -73,7 +74,7 @@ struct JWSVectorTests {
         #expect(code { try JWSVerifier(key: ec).verify(json: json, requiring: .all) } == .insufficientSignatures)
     }
 
-    @Test("RFC 7515 A.7: the flattened form verifies")
+    @Test("RFC 7515 A.7: the flattened form verifies", .shows("J7", "RFC 7515 §7.2.2"))
     func flattened() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7515-a7-flattened-json"))
         let json = try #require(vector["json"]?.object)
@@ -82,7 +83,7 @@ struct JWSVectorTests {
         #expect(verified.signatures.first?.unprotectedHeader == json["header"]?.object)
     }
 
-    @Test("Rejects RFC 7515 Appendix E in every form")
+    @Test("Rejects RFC 7515 Appendix E in every form", .shows("RFC 7515 E"))
     func critical() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7515-e-crit-negative"))
         let text = try #require(vector["compact"]?.string)
@@ -93,7 +94,10 @@ struct JWSVectorTests {
         #expect(code { try verifier.verify(json: json, requiring: .any) } == .criticalHeaderUnsupported)
     }
 
-    @Test("RFC 7797 §4.2: the unencoded payload verifies and is reproduced, detached and in JSON")
+    @Test(
+        "RFC 7797 §4.2: the unencoded payload verifies and is reproduced, detached and in JSON",
+        .shows("RFC 7797 §4.2")
+    )
     func unencoded() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7797-4.2-b64-false"))
         let compact = try #require(vector["compact_detached"]?.string)

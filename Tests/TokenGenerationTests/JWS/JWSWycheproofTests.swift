@@ -39,7 +39,7 @@ struct JWSWycheproofTests {
         let key: JWK
     }
 
-    @Test("Every test case except the documented ones has the expected result, in compact form and JSON")
+    @Test("Every test case except the documented ones has the expected result, in compact form and JSON", .shows("J26"))
     func all() throws {
         let cases = try Self.cases()
         #expect(cases.count == 401)
@@ -52,7 +52,7 @@ struct JWSWycheproofTests {
         #expect(disagreements == Self.weakKeys)
     }
 
-    @Test("Cases whose secret is zeros are rejected as weak, and for their text if the secret is strong")
+    @Test("Cases whose secret is zeros are rejected as weak, and for their text if the secret is strong", .shows("J26"))
     func weakKeys() throws {
         let cases = try Self.cases().filter { (357...377).contains($0.id) }
         #expect(Set(cases.map(\.id)) == Set(Self.strongKeys.flatMap(\.ids)))
@@ -87,7 +87,7 @@ struct JWSWycheproofTests {
         }
     }
 
-    @Test("Rejects keys for encryption before checking a signature", arguments: [353, 354, 355, 356])
+    @Test("Rejects keys for encryption before checking a signature", .shows("A10"), arguments: [353, 354, 355, 356])
     func encryptionKeys(id: Int) throws {
         let test = try #require(Self.cases().first { $0.id == id })
         let algorithm: JWSAlgorithm? = test.key.keyType == "EC" ? .es256 : .rs256

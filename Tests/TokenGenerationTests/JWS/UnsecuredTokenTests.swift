@@ -8,6 +8,7 @@ import TokenGeneration
 struct UnsecuredTokenTests {
     @Test(
         "Parses the examples of the RFCs",
+        .shows("A4", "RFC 7518 §3.6", "RFC 7519 §6.1", "RFC 8725bis §3.2 (none)"),
         arguments: ["rfc7515-a5-none", "rfc7519-6.1-unsecured"]
     )
     func examples(id: String) throws {
@@ -23,7 +24,10 @@ struct UnsecuredTokenTests {
         }
     }
 
-    @Test("A generated token can be parsed, and no verifier accepts it")
+    @Test(
+        "A generated token can be parsed, and no verifier accepts it",
+        .shows("A4", "RFC 7518 §3.6", "RFC 8725bis §3.2 (none)")
+    )
     func made() throws {
         let text = UnsecuredToken(claims: ["exp": 4_000_000_000]).serialized()
         #expect(text.hasSuffix("."))

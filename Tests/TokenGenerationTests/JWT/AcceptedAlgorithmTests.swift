@@ -13,6 +13,7 @@ struct AcceptedAlgorithmTests {
 
     @Test(
         "Rejects a key and its tokens if the policy doesn't accept the algorithm",
+        .shows("I1", "RFC 8725bis §3.1 (restriction)", "RFC 8725bis §3.1 (one algorithm)"),
         arguments: [
             (nil, nil), ([.es256], nil), ([.rs256, .es256], nil), ([.rs256], .algorithmMismatch),
             ([.es384], .algorithmMismatch), ([], .algorithmMismatch),
@@ -29,7 +30,7 @@ struct AcceptedAlgorithmTests {
         #expect(code { try set.verify(token) } == expected)
     }
 
-    @Test("Checks the algorithm before the signature and the key")
+    @Test("Checks the algorithm before the signature and the key", .shows("I1"))
     func order() throws {
         let verifier = JWTVerifier(keys: JWKSet(keys: []), policy: Self.policy([.rs256]))
         let token = try Fixture.token(header: #"{"alg":"ES256","kid":"x"}"#)

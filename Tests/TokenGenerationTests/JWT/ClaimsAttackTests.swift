@@ -24,7 +24,7 @@ struct ClaimsAttackTests {
         #expect(code { try UnverifiedToken(token) } == .malformedToken)
     }
 
-    @Test("Rejects claims in malformed UTF-8")
+    @Test("Rejects claims in malformed UTF-8", .shows("D8", "RFC 8725bis §3.7"))
     func malformedUTF8() throws {
         for bytes: [UInt8] in [[0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80]] {
             let payload = Array(#"{"exp":1700000100,"a":""#.utf8) + bytes + Array("\"}".utf8)
@@ -35,6 +35,7 @@ struct ClaimsAttackTests {
 
     @Test(
         "Rejects a time that isn't a finite number",
+        .shows("D6", "RFC 7519 §2"),
         arguments: ["exp", "nbf", "iat"],
         [
             #""1700000100""#, #""never""#, "null", "true", "false", "[]", "[1700000100]", "{}", #"{"a":1}"#, "1e999",
@@ -50,6 +51,7 @@ struct ClaimsAttackTests {
 
     @Test(
         "Compares times of any size without trapping",
+        .shows("D5", "RFC 7519 §2"),
         arguments: [
             ("exp", "1e300", .malformedClaim), ("exp", "99999999999999999999999999", .malformedClaim),
             ("exp", "9223372036854775807", .malformedClaim), ("exp", "253402300799", nil),
@@ -80,6 +82,7 @@ struct ClaimsAttackTests {
 
     @Test(
         "Rejects an audience that isn't a string or array of strings, expected or not",
+        .shows("D9"),
         arguments: ["[]", "[1]", #"["a",1]"#, #"["a",null]"#, #"[["a"]]"#, "null", "1", "true", "{}", #"{"a":"a"}"#]
     )
     func malformedAudience(value: String) throws {
@@ -90,6 +93,7 @@ struct ClaimsAttackTests {
 
     @Test(
         "Rejects an issuer, subject or ID that isn't a string, expected or not",
+        .shows("D10"),
         arguments: ["iss", "sub", "jti"],
         ["1", "null", "[]", #"["a"]"#, #"{"a":1}"#, "true"]
     )
@@ -98,13 +102,16 @@ struct ClaimsAttackTests {
         #expect(code { try Fixture.verifier().verify(token) } == .malformedClaim)
     }
 
-    @Test("Members whose names differ in case aren't registered claims")
+    @Test("Members whose names differ in case aren't registered claims", .shows("D3"))
     func caseOfNames() throws {
         let token = try Fixture.token(payload: #"{"Exp":1700000100,"EXP":1700000100}"#)
         #expect(code { try Fixture.verifier().verify(token) } == .missingClaim)
     }
 
-    @Test("The custom type decodes nothing before the policy has accepted the claims")
+    @Test(
+        "The custom type decodes nothing before the policy has accepted the claims",
+        .shows("Y5", "RFC 7519 §7.1, §7.2")
+    )
     func policyFirst() throws {
         struct Claims: Decodable {
             struct WasDecoded: Error {}
@@ -117,7 +124,7 @@ struct ClaimsAttackTests {
         #expect(refusal.cause is Claims.WasDecoded)
     }
 
-    @Test("The error for claims that don't match the custom type has the path, but not the value")
+    @Test("The error for claims that don't match the custom type has the path, but not the value", .shows("J18"))
     func decoding() throws {
         struct Claims: Decodable, Equatable {
             struct Inner: Decodable, Equatable { let level: Int }
@@ -145,7 +152,7 @@ struct ClaimsAttackTests {
         #expect(refusal.message.contains("inner.0.level"))
     }
 
-    @Test("Messages never contain the token or a claim's value")
+    @Test("Messages never contain the token or a claim's value", .shows("C15", "D16"))
     func messages() throws {
         let secret = "s3cr3t-value"
         let policy = ValidationPolicy(issuer: "i", audience: "a", subject: "s")

@@ -55,7 +55,7 @@ struct ContentConversionTests {
         )
     }
 
-    @Test("Rejects a value that isn't a JSON type, with its path")
+    @Test("Rejects a value that isn't a JSON type, with its path", .shows("3.32"))
     func refusals() throws {
         struct Opaque {}
         let zip: [String: Any] = ["address": ["zip": Opaque()]]
@@ -83,7 +83,7 @@ struct ContentConversionTests {
         #expect(refusal.message.hasPrefix("header.x "))
     }
 
-    @Test("Rejects content that is deeper than a verifier accepts, without crashing")
+    @Test("Rejects content that is deeper than a verifier accepts, without crashing", .shows("D4"))
     func depth() throws {
         func nested(_ levels: Int) -> [String: Any] {
             var value: Any = 1
@@ -95,7 +95,7 @@ struct ContentConversionTests {
         #expect(code { try payload(nested(5_000)) } == .unencodableContent)
     }
 
-    @Test("Writes the dates of a Codable type as NumericDate")
+    @Test("Writes the dates of a Codable type as NumericDate", .shows("3.33"))
     func encodable() throws {
         struct Claims: Encodable {
             let when = Date(timeIntervalSince1970: 1_700_000_000)

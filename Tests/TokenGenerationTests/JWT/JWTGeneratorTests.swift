@@ -39,7 +39,7 @@ private func json(_ part: String) throws -> String {
 
 @Suite("JWTGenerator", .computing, .tags(.concurrency))
 struct JWTGeneratorTests {
-    @Test("A token has three parts, and the third signs the first two")
+    @Test("A token has three parts, and the third signs the first two", .shows("3.33"))
     func shape() throws {
         struct CustomContent: JWTContent {
             let header: [String: Any] = ["alg": "ES256", "x": 1]
@@ -60,7 +60,7 @@ struct JWTGeneratorTests {
         }
     }
 
-    @Test("Creates the published token with an identity signer, byte for byte")
+    @Test("Creates the published token with an identity signer, byte for byte", .shows("3.30"))
     func shapeVector() throws {
         let content = JWTRepresentation(header: ["typ": "JWT", "alg": "ES256"], payload: ["sub": "b", "iss": "a"])
         let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token()
@@ -72,7 +72,7 @@ struct JWTGeneratorTests {
         )
     }
 
-    @Test("Equal content gives equal signing inputs, with sorted members and unescaped slashes")
+    @Test("Equal content gives equal signing inputs, with sorted members and unescaped slashes", .shows("3.30"))
     func deterministic() throws {
         let payload: [String: Any] = ["url": "https://x/y", "b": 1, "a": ["z": 1, "é": 2, "A": 3]]
         let content = JWTRepresentation(header: [:], payload: payload)
@@ -86,7 +86,7 @@ struct JWTGeneratorTests {
         }
     }
 
-    @Test("Each call signs again")
+    @Test("Each call signs again", .shows("3.29"))
     func signsAgain() throws {
         let service = try ES256SigningService.generate()
         let generator = JWTGenerator(payload: ["exp": 4_000_000_000], signingService: service)
@@ -116,6 +116,7 @@ struct JWTGeneratorTests {
 
     @Test(
         "Rejects a header that contradicts the service",
+        .shows("3.31"),
         arguments: [
             ["alg": "RS256"], ["alg": "none"], ["alg": "es256"], ["alg": 1], ["alg": nil], ["alg": ["ES256"]],
             ["kid": "other"], ["kid": nil], ["kid": "\u{212A}1"],

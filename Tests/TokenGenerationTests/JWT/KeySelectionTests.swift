@@ -27,7 +27,7 @@ struct KeySelectionTests {
         try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
     }
 
-    @Test("Only the kid selects the key")
+    @Test("Only the kid selects the key", .shows("B4", "RFC 7515 §4.1.4", "RFC 8725bis §3.10 (key ID)"))
     func byKeyID() throws {
         let keys = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": "2"])]
         #expect(try result(keys, header: #"{"alg":"ES256","kid":"2"}"#, key: second) == nil)
@@ -41,7 +41,10 @@ struct KeySelectionTests {
         }
     }
 
-    @Test("Doesn't fall back to the only key for an unknown or merely equivalent kid")
+    @Test(
+        "Doesn't fall back to the only key for an unknown or merely equivalent kid",
+        .shows("B5", "RFC 7515 §4.1.4", "RFC 8725bis §3.1 (key ID)")
+    )
     func noFallback() throws {
         let named = [try jwk(first, ["kid": "K"])]
         #expect(try result(named, header: #"{"alg":"ES256","kid":"other"}"#, key: first) == .unknownKey)
@@ -50,7 +53,7 @@ struct KeySelectionTests {
         #expect(try result([], header: #"{"alg":"ES256","kid":"x"}"#, key: first) == .unknownKey)
     }
 
-    @Test("Uses the only key for the algorithm without a kid, ignoring other keys")
+    @Test("Uses the only key for the algorithm without a kid, ignoring other keys", .shows("B5"))
     func withoutKeyID() throws {
         let header = #"{"alg":"ES256"}"#
         let others: [JWK] = [
@@ -67,7 +70,7 @@ struct KeySelectionTests {
         #expect(try result([], header: header, key: first) == .algorithmMismatch)
     }
 
-    @Test("A kid of two keys is ambiguous, unless only one of them can match")
+    @Test("A kid of two keys is ambiguous, unless only one of them can match", .shows("A12", "FAPI 2.0 §5.4.3"))
     func repeatedKeyID() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
         let key = try jwk(first, ["kid": "1"])
@@ -76,7 +79,7 @@ struct KeySelectionTests {
         #expect(try result([jwk(second, ["kid": "1", "use": "enc"]), key], header: header, key: first) == nil)
     }
 
-    @Test("A kid of a valid and a damaged key is ambiguous, even though one key is usable")
+    @Test("A kid of a valid and a damaged key is ambiguous, even though one key is usable", .shows("A12"))
     func damagedTwin() throws {
         for (kid, expected) in [("1", TokenError.Code.ambiguousKey), ("2", nil)] {
             let keys = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": .string(kid), "x": "AAAA"])]
@@ -86,6 +89,7 @@ struct KeySelectionTests {
 
     @Test(
         "The error for an unusable key that a token names has the reason",
+        .shows("J15"),
         arguments: [
             (["use": "enc"], .keyMismatch), (["key_ops": ["sign"]], .keyMismatch), (["y": "AAAA"], .malformedKey),
             (["kty": "oct", "k": "AA", "crv": nil, "alg": nil], .unsupportedKey), (["alg": "ES512"], .keyMismatch),
@@ -96,7 +100,7 @@ struct KeySelectionTests {
         #expect(try result(keys, header: #"{"alg":"ES256","kid":"1"}"#, key: first) == expected)
     }
 
-    @Test("A bad key doesn't affect the set, and each reason is kept")
+    @Test("A bad key doesn't affect the set, and each reason is kept", .shows("B8", "RFC 7517 §5 (sets)"))
     func reasons() throws {
         let text = """
             {"keys":[5,{"kid":"x"},{"kty":"NEW"},{"kty":"RSA","alg":"RSA-OAEP-256","n":"AQAB","e":"AQAB"},
@@ -147,7 +151,7 @@ struct KeySelectionTests {
         #expect(KeySelection(maximumCandidates: -1).maximumCandidates == 1)
     }
 
-    @Test("Uses a symmetric key of a set only if the caller opts in, and never publishes it")
+    @Test("Uses a symmetric key of a set only if the caller opts in, and never publishes it", .shows("A11"))
     func symmetric() throws {
         let secret = try SigningKey.generate(.hs256)
         var jwk = try secret.privateJWK()
@@ -168,7 +172,7 @@ struct KeySelectionTests {
         #expect(!keys.serialized().contains("oct"))
     }
 
-    @Test("An RSA key without an algorithm uses the caller's assumed algorithm, never the token's")
+    @Test("An RSA key without an algorithm uses the caller's assumed algorithm, never the token's", .shows("A9"))
     func assumed() throws {
         let rsa = try Fixture.key(for: .rs256)
         let unnamed = JWKSet(keys: [try jwk(rsa, ["alg": nil, "kid": "r"]), try jwk(first, ["kid": "1"])])
@@ -188,7 +192,10 @@ struct KeySelectionTests {
         #expect(code { try JWTVerifier(keys: stated, selection: other).verify(good) } == nil)
     }
 
-    @Test("A token of one algorithm can't change the verification of later tokens")
+    @Test(
+        "A token of one algorithm can't change the verification of later tokens",
+        .shows("A9", "RFC 8725bis §3.1 (one algorithm)")
+    )
     func noPinning() throws {
         let verifier = JWTVerifier(keys: JWKSet(keys: [try jwk(first, ["kid": "1", "alg": nil])]))
         let good = try Self.token(#"{"alg":"ES256","kid":"1"}"#, key: first)

@@ -32,7 +32,7 @@ struct KeySetWorkTests {
         }
     }
 
-    @Test("Parsing a set and creating verifiers prepares no key; a token prepares its key once")
+    @Test("Parsing a set and creating verifiers prepares no key; a token prepares its key once", .shows("K2"))
     func lazy() throws {
         let keys = try (0..<20).map { _ in try SigningKey.generate(.es256) }
         let document = JWKSet(keys: try keys.enumerated().map { try jwk($1, ["kid": .string("\($0)")]) }).serialized()
@@ -76,7 +76,7 @@ struct KeySetWorkTests {
         #expect(set.preparationCount == 17)
     }
 
-    @Test("A token that more than 16 keys could have signed prepares none", arguments: [nil, "1"])
+    @Test("A token that more than 16 keys could have signed prepares none", .shows("K2"), arguments: [nil, "1"])
     func manyCandidates(keyID: String?) throws {
         let key = try SigningKey.generate(.es256)
         let selection = KeySelection(maximumCandidates: 16)
@@ -108,7 +108,7 @@ struct KeySetWorkTests {
         #expect(code { try JWTVerifier(keys: JWKSet(keys: others)).verify(token(key)) } == .algorithmMismatch)
     }
 
-    @Test("Concurrent threads prepare a key once")
+    @Test("Concurrent threads prepare a key once", .shows("K2"))
     func singleFlight() async throws {
         for _ in 1...5 {
             let key = try Fixture.key(for: .ps256)
@@ -191,7 +191,7 @@ struct KeySetWorkTests {
         #expect(set.unusableKeys().map(\.reason.code) == (isRefused ? [.tooLarge] : []))
     }
 
-    @Test("Rejects a JWK with too many members, and can't use one with too many certificates")
+    @Test("Rejects a JWK with too many members, and can't use one with too many certificates", .shows("K3"))
     func sizes() throws {
         var members = try SigningKey.generate(.es256).verificationKey.jwk.members
         let chain = JSONValue.array([JSONValue](repeating: "AAAA", count: 11))

@@ -5,7 +5,7 @@ import TokenGeneration
 
 @Suite("Registered claims", .computing)
 struct RegisteredClaimsTests {
-    @Test("All claims round-trip with any date strategy of the coder")
+    @Test("All claims round-trip with any date strategy of the coder", .shows("RFC 7519 §4.1.1–4.1.7"))
     func roundTrip() throws {
         let claims = RegisteredClaims(
             issuer: "i",
@@ -31,6 +31,7 @@ struct RegisteredClaimsTests {
 
     @Test(
         "Rejects dates outside the years 1 to 9999 when encoding and decoding",
+        .shows("K9"),
         arguments: [
             -62_135_596_801.0, 253_402_300_800, 1e18, -1e300,
         ]
@@ -73,6 +74,7 @@ struct RegisteredClaimsTests {
 
     @Test(
         "Rejects a claim of the wrong type, including null",
+        .shows("D6"),
         arguments: [
             #"{"exp":"1"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":1e999}"#, #"{"nbf":[]}"#, #"{"iat":{}}"#,
             #"{"iss":1}"#,

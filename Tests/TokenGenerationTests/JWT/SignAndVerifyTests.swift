@@ -6,7 +6,7 @@ import TokenGeneration
 
 @Suite("Signing and verifying", .computing)
 struct SignAndVerifyTests {
-    @Test("RFC 7515 A.3 verifies at its own time")
+    @Test("RFC 7515 A.3 verifies at its own time", .shows("RFC 7515 A.1–A.7"))
     func rfc7515A3() throws {
         let vector = try Vector.object("rfc7515-a3-es256")
         let keyJSON = try JSONSerialization.data(withJSONObject: #require(vector["key"]))
@@ -18,7 +18,7 @@ struct SignAndVerifyTests {
         #expect(token.header == ["alg": "ES256"])
     }
 
-    @Test("Verifies a generated token")
+    @Test("Verifies a generated token", .shows("RFC 7519 §7.1, §7.2"))
     func roundTrip() throws {
         let service = try ES256SigningService.generate(keyID: "k1")
         let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 60))
@@ -95,7 +95,8 @@ struct VerificationOrderTests {
     }
 
     @Test(
-        "Rejects a token with every error for its size first, then for each next error, down to the custom checks"
+        "Rejects a token with every error for its size first, then for each next error, down to the custom checks",
+        .shows("RFC 7519 §7.1, §7.2")
     )
     func order() throws {
         let refusals = try tokens().map { token in code { try verifier.verify(token) } }
@@ -116,7 +117,11 @@ struct BitFlipTests {
         .malformedToken, .algorithmMismatch, .signatureInvalid, .criticalHeaderUnsupported,
     ]
 
-    @Test("Rejects every single-bit change of a valid token of each algorithm", arguments: JWSAlgorithm.implemented)
+    @Test(
+        "Rejects every single-bit change of a valid token of each algorithm",
+        .shows("D17", "RFC 7519 §7.1, §7.2", "RFC 8725bis §3.3 (every operation)"),
+        arguments: JWSAlgorithm.implemented
+    )
     func bits(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let token = try key.sign(["exp": 4_000_000_000])

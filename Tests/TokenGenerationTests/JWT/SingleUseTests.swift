@@ -34,7 +34,10 @@ struct SingleUseTests {
 
     // MARK: Replay
 
-    @Test("Accepts a token once, also if its signature or its text differs")
+    @Test(
+        "Accepts a token once, also if its signature or its text differs",
+        .shows("F13", "J29", "RFC 7515 §10.7, §10.10", "RFC 7519 §4.1.7, RFC 7523 §3 rule 7")
+    )
     func replay() async throws {
         let verifier = try verifier()
         #expect(await refusal(of: try token(), by: verifier) == nil)
@@ -51,7 +54,7 @@ struct SingleUseTests {
         #expect(await refusal(of: try token(), by: try verifier(policy)) == .replayed)
     }
 
-    @Test("Equal IDs of other issuers and keys don't collide")
+    @Test("Equal IDs of other issuers and keys don't collide", .shows("F13", "RFC 7519 §4.1.7, RFC 7523 §3 rule 7"))
     func issuers() async throws {
         let other = try SigningKey.generate(.es256)
         #expect(await refusal(of: try token(), by: try verifier()) == nil)
@@ -80,7 +83,7 @@ struct SingleUseTests {
         #expect(Set(cache.entries.map(\.identifier)).count == 2)
     }
 
-    @Test("Of concurrent verifications of a token, exactly one succeeds", arguments: [2, 50])
+    @Test("Of concurrent verifications of a token, exactly one succeeds", .shows("F13", "J29"), arguments: [2, 50])
     func concurrency(count: Int) async throws {
         let (verifier, token, cache) = (try verifier(), try token(), InMemoryReplayCache())
         let codes = await withTaskGroup(of: TokenError.Code?.self) { group in
@@ -97,6 +100,7 @@ struct SingleUseTests {
 
     @Test(
         "A token that another check rejects isn't remembered",
+        .shows("F15"),
         arguments: [
             (["aud": "else"], .audienceMismatch), (["exp": 1_600_000_000], .expired), (["sub": "d"], .subjectMismatch),
             (["exp": 1_700_000_400], .lifetimeTooLong),
@@ -112,6 +116,7 @@ struct SingleUseTests {
 
     @Test(
         "Rejects a token that can't be remembered",
+        .shows("F14"),
         arguments: [
             (["jti": nil], .missingClaim), (["jti": ""], .malformedClaim), (["jti": 1], .malformedClaim),
             (["exp": nil], .missingClaim), (["exp": 1_700_086_460], nil), (["exp": 1_700_086_461], .lifetimeTooLong),
@@ -132,7 +137,10 @@ struct SingleUseTests {
         #expect(await refusal(of: try token(["exp": 1_700_172_801]), by: try verifier(policy)) == .lifetimeTooLong)
     }
 
-    @Test("Remembers a token a minute longer than it could be accepted, under a short identifier")
+    @Test(
+        "Remembers a token a minute longer than it could be accepted, under a short identifier",
+        .shows("F13", "RFC 7519 §4.1.7, RFC 7523 §3 rule 7")
+    )
     func retention() async throws {
         let long = String(repeating: "j", count: 10_000)
         _ = try await verifier().verify(try token(["jti": .string(long)]), onceIn: cache)
@@ -148,7 +156,7 @@ struct SingleUseTests {
 
     // MARK: Cache
 
-    @Test("A full cache rejects tokens with its own code")
+    @Test("A full cache rejects tokens with its own code", .shows("F14"))
     func full() async throws {
         let cache = InMemoryReplayCache(capacity: 1)
         #expect(await refusal(of: try token(), by: try verifier(), in: cache) == nil)
@@ -156,7 +164,7 @@ struct SingleUseTests {
         #expect(await refusal(of: try token(), by: try verifier(), in: cache) == .replayed)
     }
 
-    @Test("A failing cache rejects tokens and proofs with its own code, and its error is the cause")
+    @Test("A failing cache rejects tokens and proofs with its own code, and its error is the cause", .shows("F14"))
     func failing() async throws {
         let cache = FailingCache { CocoaError(.fileWriteUnknown) }
         let failure = await #expect(throws: TokenError(.replayCacheFailed, "")) {

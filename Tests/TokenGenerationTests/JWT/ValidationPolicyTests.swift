@@ -14,6 +14,7 @@ struct ValidationPolicyTests {
 
     @Test(
         "A token is valid before exp but not at exp, with the leeway in its favor",
+        .shows("J19", "RFC 7519 §4.1.1–4.1.7"),
         arguments: [
             (0, "1700000001", nil), (0, "1700000000", .expired), (0, "1700000000.5", nil), (0, "1699999999", .expired),
             (60, "1699999941", nil), (60, "1699999940.5", nil), (60, "1699999940", .expired),
@@ -26,6 +27,7 @@ struct ValidationPolicyTests {
 
     @Test(
         "A token is valid from nbf on, with the leeway in its favor",
+        .shows("J19", "RFC 7519 §4.1.1–4.1.7"),
         arguments: [
             (0, "1700000000", nil), (0, "1700000000.5", .notYetValid), (0, "1700000001", .notYetValid),
             (60, "1700000060", nil), (60, "1700000061", .notYetValid), (60, "1699999999", nil),
@@ -38,6 +40,7 @@ struct ValidationPolicyTests {
 
     @Test(
         "iat may be in the future by the leeway, and in the past by the maximum age plus the leeway",
+        .shows("J20"),
         arguments: [
             ("1700000000", nil, nil), ("1700000060", nil, nil), ("1700000061", nil, .issuedInFuture), ("1", nil, nil),
             ("1699999640", 300, nil), ("1699999639", 300, .tooOld), ("1699999639.5", 300, .tooOld),
@@ -101,6 +104,7 @@ struct ValidationPolicyTests {
 
     @Test(
         "Compares issuer and subject code point by code point",
+        .shows("D10", "RFC 7519 §7.3", "RFC 8725bis §3.8 (subject)"),
         arguments: [
             ("https://a", "https://a", true), ("https://a", "https://a/", false), ("https://a/", "https://a", false),
             ("https://A", "https://a", false), ("", "https://a", false), ("https://a.evil", "https://a", false),
@@ -121,7 +125,10 @@ struct ValidationPolicyTests {
         #expect(audience == (isAccepted ? nil : .audienceMismatch))
     }
 
-    @Test("A policy without an issuer rejects a token with one, unless it skips the check")
+    @Test(
+        "A policy without an issuer rejects a token with one, unless it skips the check",
+        .shows("K12", "RFC 8725bis §3.8 (issuer)")
+    )
     func noIssuer() throws {
         let (with, without) = (#"{"exp":1800000000,"iss":"https://a"}"#, #"{"exp":1800000000}"#)
         #expect(try result(with, ValidationPolicy()) == .issuerMismatch)
@@ -133,7 +140,10 @@ struct ValidationPolicyTests {
         #expect(try result(without, ValidationPolicy(issuer: "https://a")) == .missingClaim)
     }
 
-    @Test("Rules without names or with an empty name reject everything, and any rule an empty subject")
+    @Test(
+        "Rules without names or with an empty name reject everything, and any rule an empty subject",
+        .shows("K12", "K16", "RFC 8725bis §3.8 (subject)")
+    )
     func emptyRules() throws {
         for iss in ["https://a", ""] {
             let payload = #"{"exp":1800000000,"iss":"\#(iss)"}"#
@@ -198,6 +208,7 @@ struct ValidationPolicyTests {
 
     @Test(
         "The audience is the string or an element of the array",
+        .shows("RFC 7519 §4.1.1–4.1.7", "RFC 8725bis §3.9"),
         arguments: [
             (#""a""#, nil), (#"["a"]"#, nil), (#"["b","a"]"#, nil), (#""b""#, .audienceMismatch),
             (#"["b","c"]"#, .audienceMismatch),
@@ -252,6 +263,7 @@ struct ValidationPolicyRuleTests {
 
     @Test(
         "The audience can be any or all of several, or absent",
+        .shows("D9", "RFC 8725bis §3.9"),
         arguments: [
             (.containsAny(of: ["a", "b"]), #""b""#, nil), (.containsAny(of: ["a", "b"]), #"["c"]"#, .audienceMismatch),
             (.containsAny(of: []), #""a""#, .audienceMismatch), (.containsAll(of: ["a", "b"]), #"["b","c","a"]"#, nil),
@@ -270,6 +282,7 @@ struct ValidationPolicyRuleTests {
 
     @Test(
         "The issuer is exactly one of several",
+        .shows("D10"),
         arguments: [
             (#""https://a""#, nil), (#""https://b""#, nil), (#""https://a,https://b""#, .issuerMismatch),
             (#""https://""#, .issuerMismatch), (#"["https://a"]"#, .malformedClaim),
@@ -284,6 +297,7 @@ struct ValidationPolicyRuleTests {
 
     @Test(
         "Compares typ as a media type",
+        .shows("D11", "J21", "RFC 7515 §4.1.9"),
         arguments: [
             (#""at+jwt""#, nil), (#""AT+JWT""#, nil), (#""application/at+jwt""#, nil), (#""Application/At+Jwt""#, nil),
             (#""JWT""#, .typeMismatch), (#""at+jwt ""#, .typeMismatch), (#""application/x/at+jwt""#, .typeMismatch),
@@ -298,7 +312,7 @@ struct ValidationPolicyRuleTests {
         }
     }
 
-    @Test("Without typ, only rules that allow its absence accept the token")
+    @Test("Without typ, only rules that allow its absence accept the token", .shows("RFC 7519 §5.1, §5.2"))
     func noType() throws {
         let payload = #"{"exp":1800000000}"#
         for (rule, expected) in [
@@ -309,7 +323,7 @@ struct ValidationPolicyRuleTests {
         }
     }
 
-    @Test("Rejects prohibited claims and lifetimes that are too long")
+    @Test("Rejects prohibited claims and lifetimes that are too long", .shows("J20"))
     func prohibitedAndLifetime() throws {
         let payload = #"{"exp":1700000100,"iat":1700000000,"x":null}"#
         #expect(try result(payload) { $0.prohibitedClaims = ["x"] } == .prohibitedClaim)

@@ -61,6 +61,7 @@ struct DisclosureAttackTests {
 
     @Test(
         "Rejects digests and disclosures that don't match one to one",
+        .shows("V5", "V6", "V7", "RFC 9901 §7.1"),
         arguments: [
             Attack("a digest twice", ##"{"_sd":["#0","#0"]}"##, [alice]),
             Attack("a digest twice, nested", ##"{"_sd":["#0"],"a":{"_sd":["#0"]}}"##, [alice]),
@@ -88,6 +89,7 @@ struct DisclosureAttackTests {
 
     @Test(
         "Rejects malformed disclosures, reserved names, and the wrong form of a disclosure",
+        .shows("V8", "V9"),
         arguments: [
             Attack("an element as a member", ##"{"_sd":["#0"]}"##, [#"["salt","value"]"#]),
             Attack("a member as an element", ##"{"a":[{"...":"#0"}]}"##, [alice]),
@@ -105,6 +107,7 @@ struct DisclosureAttackTests {
 
     @Test(
         "Rejects digests and a hash algorithm in the wrong place, also in disclosures",
+        .shows("V8", "V10", "RFC 9901 §4.1.1"),
         arguments: [
             #"{"_sd":"x"}"#, #"{"_sd":{}}"#, #"{"_sd":[1]}"#, #"{"_sd":["x",null]}"#, #"{"a":{"_sd":null}}"#,
             #"{"...":"x"}"#, #"{"a":{"...":"x"}}"#, #"{"a":[{"...":"x","b":1}]}"#, #"{"a":[{"...":1}]}"#,
@@ -121,6 +124,7 @@ struct DisclosureAttackTests {
 
     @Test(
         "Rejects hash algorithms other than SHA-256, SHA-384 and SHA-512",
+        .shows("V10", "RFC 9901 §4.1.1"),
         arguments: ["sha-1", "md5", "sha-256-128", "SHA-256", ""]
     )
     func hash(name: String) throws {
@@ -129,6 +133,7 @@ struct DisclosureAttackTests {
 
     @Test(
         "Rejects a disclosure that isn't strict base64url of UTF-8",
+        .shows("V9"),
         arguments: [
             "WyJzIiwiYSIsMV0=", "WyJzIiwiYSIsMV", "WyJz IiwiYSIsMV0", "WyJzIiwiYSIsMV1", "W+", "\u{212A}",
             Base64URL.encode([0x5B, 0x22, 0xFF, 0x22, 0x5D]),
@@ -147,6 +152,7 @@ struct DisclosureAttackTests {
 
     @Test(
         "Checks claims that only a disclosure has",
+        .shows("V11", "RFC 9901 §9.7"),
         arguments: [
             (#"["salt","exp",1699999000]"#, TokenError.Code.expired), (#"["salt","nbf",1700009999]"#, .notYetValid),
             (#"["salt","exp","soon"]"#, .malformedClaim), (#"["salt","aud","other"]"#, .audienceMismatch),
@@ -159,7 +165,8 @@ struct DisclosureAttackTests {
         #expect(code { try Make.verify(token, by: verifier) } == expected)
     }
 
-    @Test("Rejects a token whose required claim isn't disclosed") func undisclosedClaim() throws {
+    @Test("Rejects a token whose required claim isn't disclosed", .shows("V11", "RFC 9901 §9.7"))
+    func undisclosedClaim() throws {
         let disclosure = Make.disclosure(#"["salt","exp",1700000100]"#)
         let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
         let verifier = try Make.verifier { $0.expiration = .required }
@@ -169,7 +176,8 @@ struct DisclosureAttackTests {
         #expect(try Make.verify(disclosed, by: verifier).registered.expiration != nil)
     }
 
-    @Test("Checks the issuer's signature before anything else in the token") func signatureFirst() throws {
+    @Test("Checks the issuer's signature before anything else in the token", .shows("RFC 9901 §7.1"))
+    func signatureFirst() throws {
         let token = try Make.token(#"{"_sd":1}"#, ["AA", "AA"])
         let other = try SDJWTVerifier(key: Make.key("holder").verificationKey, policy: Make.policy())
         #expect(code { try Make.verify(token, by: other) } == .signatureInvalid)

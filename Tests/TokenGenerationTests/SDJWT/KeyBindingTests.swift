@@ -41,7 +41,7 @@ struct KeyBindingTests {
         return code { try verifier.verify(token, keyBinding: rule) }
     }
 
-    @Test("Verifies a holder's presentation") func valid() throws {
+    @Test("Verifies a holder's presentation", .shows("J24", "RFC 9901 §4.3")) func valid() throws {
         let presentation = try Make.bound(Make.holder(), disclosing: ["name"])
         let found = try Make.verifier().verify(presentation.compact, keyBinding: Make.required)
         #expect(found.claims["name"] == "Alice")
@@ -54,14 +54,16 @@ struct KeyBindingTests {
         #expect(try Self.refusal(Self.parts().signed()) == nil)
     }
 
-    @Test("Rejects a presentation without the required key binding") func missing() throws {
+    @Test("Rejects a presentation without the required key binding", .shows("V1", "RFC 9901 §7.3")) func missing()
+        throws
+    {
         let text = try Self.parts().text
         #expect(try Self.refusal(text) == .keyBindingMismatch)
         let stripped = try Self.parts().signed().split(separator: "~").dropLast().map { "\($0)~" }.joined()
         #expect(try Self.refusal(stripped) == .keyBindingMismatch)
     }
 
-    @Test("Ignores a key binding that the verifier doesn't require") func ignored() throws {
+    @Test("Ignores a key binding that the verifier doesn't require", .shows("RFC 9901 §7.3")) func ignored() throws {
         var parts = try Self.parts()
         parts.claims["nonce"] = "other"
         let verifier = try Make.verifier()
@@ -74,6 +76,7 @@ struct KeyBindingTests {
 
     @Test(
         "Rejects a key binding with another, a missing or a large claim",
+        .shows("V2", "RFC 9901 §4.3"),
         arguments: [
             (["nonce": "other"], .nonceMismatch), (["nonce": ""], .nonceMismatch), (["nonce": 1], .malformedClaim),
             (["aud": "https://other.example"], .audienceMismatch), (["aud": [.string(Make.audience)]], .malformedClaim),
@@ -92,6 +95,7 @@ struct KeyBindingTests {
 
     @Test(
         "Rejects a key binding with another type, algorithm or a required extension",
+        .shows("V4", "RFC 9901 §4.3"),
         arguments: [
             (["typ": "JWT"], .typeMismatch), (["typ": "example+sd-jwt"], .typeMismatch),
             (["typ": "at+jwt"], .typeMismatch), (["typ": nil], .typeMismatch), (["alg": "none"], .unsupportedAlgorithm),
@@ -114,7 +118,10 @@ struct KeyBindingTests {
         #expect(try Self.refusal(Self.parts().signed(), by: verifier) == nil)
     }
 
-    @Test("Rejects a key binding that another key signed, even with that key in its header") func otherKey() throws {
+    @Test(
+        "Rejects a key binding that another key signed, even with that key in its header",
+        .shows("V3", "RFC 9901 §4.1.2")
+    ) func otherKey() throws {
         var parts = try Self.parts()
         let other = try SigningKey.generate(.es256)
         #expect(try Self.refusal(parts.signed(by: other)) == .signatureInvalid)
@@ -123,7 +130,7 @@ struct KeyBindingTests {
         #expect(try Self.refusal(parts.signed(by: Make.key("issuer"))) == .signatureInvalid)
     }
 
-    @Test("Rejects a key binding for other disclosures") func otherDisclosures() throws {
+    @Test("Rejects a key binding for other disclosures", .shows("V2", "V15")) func otherDisclosures() throws {
         let holder = try Make.holder()
         let binding = try #require(Self.parts().signed().split(separator: "~").last)
         let all = try holder.presentation(disclosing: holder.disclosablePaths).compact
@@ -132,7 +139,10 @@ struct KeyBindingTests {
         #expect(try Self.refusal(none + binding) == .hashMismatch)
     }
 
-    @Test("Rejects a key binding in JSON for other disclosures or another signature") func otherJSON() throws {
+    @Test(
+        "Rejects a key binding in JSON for other disclosures or another signature",
+        .shows("V2", "V16", "RFC 9901 §8")
+    ) func otherJSON() throws {
         let presentation = try Make.bound(Make.holder(), disclosing: ["name", "address"]).flattenedJSON()
         let verifier = try Make.verifier()
         let refusal = { (json: JSONObject) in
@@ -166,6 +176,7 @@ struct KeyBindingTests {
 
     @Test(
         "Rejects a token that isn't bound to a key",
+        .shows("V3", "RFC 9901 §4.1.2"),
         arguments: [
             ("{}", TokenError.Code.confirmationMismatch), (#"{"cnf":{}}"#, .confirmationMismatch),
             (#"{"cnf":{"kid":"1"}}"#, .confirmationMismatch), (#"{"cnf":"key"}"#, .malformedClaim),
@@ -178,13 +189,13 @@ struct KeyBindingTests {
         #expect(try Self.refusal(parts.signed()) == expected)
     }
 
-    @Test("Rejects a token with the holder's private key") func privateKey() throws {
+    @Test("Rejects a token with the holder's private key", .shows("V3")) func privateKey() throws {
         let jwk = try Make.key("holder").privateJWK().members
         let parts = try Parts(Make.token(#"{"cnf":{"jwk":\#(jwk.serialized())}}"#))
         #expect(try Self.refusal(parts.signed()) == .publicKeyRequired)
     }
 
-    @Test("Uses a key that the holder discloses") func disclosedKey() throws {
+    @Test("Uses a key that the holder discloses", .shows("RFC 9901 §4.1.2")) func disclosedKey() throws {
         let jwk = try Make.key("holder").verificationKey.jwk.members
         let disclosure = Make.disclosure(#"["salt","cnf",{"jwk":\#(jwk.serialized())}]"#)
         let payload = #"{"_sd":["\#(try Make.digest(disclosure))"]}"#
@@ -192,7 +203,7 @@ struct KeyBindingTests {
         #expect(try Self.refusal(Parts(Make.token(payload)).signed()) == .confirmationMismatch)
     }
 
-    @Test("Rejects everything if the nonce or the audience isn't set") func emptyRule() throws {
+    @Test("Rejects everything if the nonce or the audience isn't set", .shows("V1")) func emptyRule() throws {
         var parts = try Self.parts()
         parts.claims["nonce"] = ""
         #expect(try Self.refusal(parts.signed(), .required(nonce: "", audience: Make.audience)) == .nonceMismatch)
@@ -201,7 +212,7 @@ struct KeyBindingTests {
         #expect(try Self.refusal(parts.signed(), .required(nonce: Make.nonce, audience: "")) == .audienceMismatch)
     }
 
-    @Test("Limits the age of a key binding", arguments: [(30, nil), (29, TokenError.Code.tooOld)])
+    @Test("Limits the age of a key binding", .shows("V2"), arguments: [(30, nil), (29, TokenError.Code.tooOld)])
     func age(maximum: Int, expected: TokenError.Code?) throws {
         var parts = try Self.parts()
         parts.claims["iat"] = .number(JSONNumber(Fixture.now - 90))
@@ -218,7 +229,7 @@ struct KeyBindingTests {
         #expect(try Self.refusal(token + "~" + binding) == .disclosureMismatch)
     }
 
-    @Test("Checks the claims before the key binding") func order() throws {
+    @Test("Checks the claims before the key binding", .shows("RFC 9901 §7.3")) func order() throws {
         let parts = try Parts(Make.token(#"{"exp":1}"#))
         #expect(try Self.refusal(parts.text + "x.y.z") == .expired)
     }

@@ -18,7 +18,7 @@ struct SDJWTHolderTests {
         #expect(Set(holder.disclosablePaths) == ["name", "address", ["address", "city"], ["roles", 1]])
     }
 
-    @Test("Discloses only the chosen claims") func choice() throws {
+    @Test("Discloses only the chosen claims", .shows("RFC 9901 §7.2")) func choice() throws {
         var claims = try Self.claims([])
         #expect(claims["name"] == nil && claims["address"] == nil)
         #expect(claims["roles"] == ["reader"])
@@ -30,7 +30,9 @@ struct SDJWTHolderTests {
         #expect(claims["roles"] == ["reader", "editor"])
     }
 
-    @Test("Discloses the claims around a chosen one, but not those inside") func nesting() throws {
+    @Test("Discloses the claims around a chosen one, but not those inside", .shows("RFC 9901 §7.2")) func nesting()
+        throws
+    {
         #expect(try Self.claims(["address"])["address"] == ["zip": "50667"])
         #expect(try Self.claims([["address", "city"]])["address"] == ["city": "Köln", "zip": "50667"])
         #expect(try Self.claims([["address", "zip"]])["address"] == ["zip": "50667"])
@@ -49,7 +51,9 @@ struct SDJWTHolderTests {
         #expect(code { try holder.presentation(disclosing: [["roles", 2]]) } == .missingClaim)
     }
 
-    @Test("Rejects a presentation of another holder, compact and as JSON") func bound() throws {
+    @Test("Rejects a presentation of another holder, compact and as JSON", .shows("V15", "RFC 9901 §7.2")) func bound()
+        throws
+    {
         let presentation = try Make.bound(Make.holder())
         let verifier = try Make.verifier()
         #expect(code { try SDJWTHolder(presentation.compact, verifiedBy: verifier) } == .keyBindingMismatch)
@@ -80,7 +84,11 @@ struct SDJWTHolderTests {
         #expect(binding(unbound, other) == .confirmationMismatch)
     }
 
-    @Test("Discloses its key with a key binding", arguments: ["cnf", "jwk"]) func disclosedKey(name: String) throws {
+    @Test(
+        "Discloses its key with a key binding",
+        .shows("RFC 9901 §4.1.2", "RFC 9901 §7.2"),
+        arguments: ["cnf", "jwk"]
+    ) func disclosedKey(name: String) throws {
         let jwk = JSONValue.object(try Make.key("holder").verificationKey.jwk.members)
         let value = name == "cnf" ? ["jwk": jwk] : jwk
         let json: JSONObject = ["a": .array(["salt", .string(name), value])]
@@ -94,7 +102,8 @@ struct SDJWTHolderTests {
         #expect(try Make.verify(unbound.compact).disclosedPaths == [])
     }
 
-    @Test("Reads its own copy of an SD-JWT in JSON without the issuer's key") func unverifiedJSON() throws {
+    @Test("Reads its own copy of an SD-JWT in JSON without the issuer's key", .shows("RFC 9901 §7.2"))
+    func unverifiedJSON() throws {
         let issued = try Make.issued()
         let json = issued.flattenedJSON().serializedData()
         let holder = try SDJWTHolder(unverifiedJSON: json)
@@ -112,7 +121,7 @@ struct SDJWTHolderTests {
         #expect(code { try SDJWTHolder(unverifiedJSON: unconnected) } == .disclosureMismatch)
     }
 
-    @Test("Keeps disclosures byte for byte") func bytes() throws {
+    @Test("Keeps disclosures byte for byte", .shows("V9")) func bytes() throws {
         let disclosure = Make.disclosure("[ \"salt\" , \"a\",\n\"\\u00e9\" ]")
         let token = try Make.token(#"{"_sd":["\#(Make.digest(disclosure))"]}"#, [disclosure])
         let presented = try SDJWTHolder(token, verifiedBy: Make.verifier()).presentation(disclosing: ["a"])
@@ -120,7 +129,7 @@ struct SDJWTHolderTests {
         #expect(try Make.verify(presented.compact).claims == ["a": "é"])
     }
 
-    @Test("Uses the verified signature of a general serialization") func general() throws {
+    @Test("Uses the verified signature of a general serialization", .shows("RFC 9901 §8")) func general() throws {
         let vector = try Make.issued().flattenedJSON()
         var own = vector
         own["payload"] = nil

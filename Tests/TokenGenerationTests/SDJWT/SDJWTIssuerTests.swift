@@ -22,7 +22,7 @@ struct SDJWTIssuerTests {
         }
     }
 
-    @Test("Hides exactly the chosen claims") func hiding() throws {
+    @Test("Hides exactly the chosen claims", .shows("RFC 9901 §4.2")) func hiding() throws {
         let token = try Make.issued()
         let payload = try Self.payload(token)
         #expect(payload["iss"]?.string == Make.issuer)
@@ -42,7 +42,7 @@ struct SDJWTIssuerTests {
         #expect(claims["roles"] == ["reader", "editor"])
     }
 
-    @Test("Salts every claim with 128 bits of the random source") func salts() throws {
+    @Test("Salts every claim with 128 bits of the random source", .shows("V14", "RFC 9901 §9.3")) func salts() throws {
         let salts = try Self.disclosures(Make.issued()).compactMap { $0[0].string }
         #expect(salts.count == 4)
         #expect(Set(salts).count == 4)
@@ -54,14 +54,16 @@ struct SDJWTIssuerTests {
         #expect(Set(found) == [Base64URL.encode([UInt8](repeating: 1, count: 16))])
     }
 
-    @Test("Fails without random numbers") func noRandom() throws {
+    @Test("Fails without random numbers", .shows("RFC 9901 §9.3")) func noRandom() throws {
         let issuer = try Make.issuer { issuer in
             issuer.random = { _ in throw CryptoError(.randomUnavailable, "no random numbers") }
         }
         #expect(code { try issuer.issue(["a": 1], disclosable: ["a"]) } == .signingFailed)
     }
 
-    @Test("Sorts digests, so that they don't show the order of claims") func order() throws {
+    @Test("Sorts digests, so that they don't show the order of claims", .shows("V14", "RFC 9901 §4.2")) func order()
+        throws
+    {
         let claims = JSONObject((0..<20).map { ("c\($0)", 1) })
         let token = try Make.issuer().issue(claims, disclosable: claims.map { ClaimPath([.name($0.name)]) })
         let digests = try #require(Self.payload(token)["_sd"]?.array).compactMap(\.string)
@@ -69,7 +71,11 @@ struct SDJWTIssuerTests {
         #expect(digests.count == 20)
     }
 
-    @Test("Issues and verifies with every hash algorithm", arguments: [NamedHash.sha256, .sha384, .sha512])
+    @Test(
+        "Issues and verifies with every hash algorithm",
+        .shows("RFC 9901 §4.1.1"),
+        arguments: [NamedHash.sha256, .sha384, .sha512]
+    )
     func hashes(hash: NamedHash) throws {
         let token = try Make.issued { $0.hashAlgorithm = hash }
         #expect(try Self.payload(token)["_sd_alg"]?.string == hash.rawValue)
@@ -93,7 +99,9 @@ struct SDJWTIssuerTests {
         #expect(try verifier.verify(presentation.compact, keyBinding: Make.required).claims["a"] == 1)
     }
 
-    @Test("Adds decoys to objects and arrays with disclosable claims") func decoys() throws {
+    @Test("Adds decoys to objects and arrays with disclosable claims", .shows("V14", "RFC 9901 §4.2")) func decoys()
+        throws
+    {
         let token = try Make.issued { $0.decoys = 3...3 }
         let payload = try Self.payload(token)
         #expect(payload["_sd"]?.array?.count == 5)
@@ -110,7 +118,7 @@ struct SDJWTIssuerTests {
         #expect(counts.count > 1)
     }
 
-    @Test("Puts decoys between the elements of an array") func decoyPositions() throws {
+    @Test("Puts decoys between the elements of an array", .shows("V14")) func decoyPositions() throws {
         var positions: Set<Int> = []
         for _ in 0..<60 {
             let token = try Make.issuer { $0.decoys = 1...1 }.issue(["a": [1, 2, 3]], disclosable: [["a", 0]])
@@ -123,6 +131,7 @@ struct SDJWTIssuerTests {
 
     @Test(
         "Refuses to hide claims that control the validity",
+        .shows("RFC 9901 §9.7"),
         arguments: [
             ["iss"], ["exp"], ["nbf"], ["cnf"], ["status"], ["vct"], ["aud"], ["cnf", "jwk"],
             ["status", "status_list"],

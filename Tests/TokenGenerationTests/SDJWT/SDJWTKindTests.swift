@@ -8,7 +8,7 @@ import TokenGeneration
 struct SDJWTKindTests {
     private typealias Make = SDJWTFixture
 
-    @Test("Rejects plain tokens as SD-JWTs") func plain() throws {
+    @Test("Rejects plain tokens as SD-JWTs", .shows("V12", "RFC 9901 §4, §4.1")) func plain() throws {
         let key = try Make.key("issuer")
         let plain = try Fixture.token(header: #"{"alg":"ES256","typ":"example+sd-jwt"}"#, payload: "{}", key: key)
         let verifier = try Make.verifier()
@@ -18,7 +18,11 @@ struct SDJWTKindTests {
         #expect(try Make.verify(plain + "~", by: verifier).claims.isEmpty)
     }
 
-    @Test("Rejects an issuer's other tokens with a “~”", arguments: ["JWT", "at+jwt", "kb+jwt", "sd-jwt+json", ""])
+    @Test(
+        "Rejects an issuer's other tokens with a “~”",
+        .shows("V12", "RFC 9901 §4, §4.1"),
+        arguments: ["JWT", "at+jwt", "kb+jwt", "sd-jwt+json", ""]
+    )
     func otherTypes(type: String) throws {
         let token = try Make.token("{}", type: type)
         let verifier = try Make.verifier()
@@ -41,7 +45,11 @@ struct SDJWTKindTests {
         #expect(code { try Make.verify(token, by: strict) } == .typeMismatch)
     }
 
-    @Test("Rejects SD-JWTs as plain tokens", arguments: ["sd-jwt", "dc+sd-jwt", "application/DC+SD-JWT"])
+    @Test(
+        "Rejects SD-JWTs as plain tokens",
+        .shows("V12", "RFC 9901 §4, §4.1"),
+        arguments: ["sd-jwt", "dc+sd-jwt", "application/DC+SD-JWT"]
+    )
     func asPlain(type: String) throws {
         let token = try Make.token(#"{"exp":1700000100}"#, type: type)
         let verifier = try JWTVerifier(key: Make.key("issuer").verificationKey, policy: Make.policy())
@@ -55,7 +63,7 @@ struct SDJWTKindTests {
         #expect(code { try explicit.verify(stripped) } == .typeMismatch)
     }
 
-    @Test("Rejects a “~” after an access token") func accessToken() throws {
+    @Test("Rejects a “~” after an access token", .shows("V12", "RFC 9901 §4, §4.1")) func accessToken() throws {
         let claims =
             #"{"iss":"https://id.example","aud":"api","sub":"a","client_id":"c","iat":1700000000,"#
             + #""exp":1700000100,"jti":"1"}"#
@@ -70,7 +78,7 @@ struct SDJWTKindTests {
         }
     }
 
-    @Test("Reads the type only from the protected header") func unprotectedType() throws {
+    @Test("Reads the type only from the protected header", .shows("V16", "RFC 9901 §8")) func unprotectedType() throws {
         let parts = try Fixture.token(header: #"{"alg":"ES256"}"#, payload: "{}", key: Make.key("issuer"))
             .split(separator: ".").map { JSONValue.string(String($0)) }
         var token: JSONObject = ["protected": parts[0], "payload": parts[1], "signature": parts[2]]
@@ -123,6 +131,7 @@ struct SDJWTKindTests {
 
     @Test(
         "Rejects malformed unprotected headers",
+        .shows("RFC 9901 §8"),
         arguments: [
             (#"{"disclosures":"x"}"#, TokenError.Code.malformedToken), (#"{"disclosures":[1]}"#, .malformedDisclosure),
             (#"{"disclosures":[""]}"#, .malformedDisclosure), (#"{"kb_jwt":1}"#, .malformedToken),
@@ -137,7 +146,11 @@ struct SDJWTKindTests {
         #expect(code { try verifier.verify(json: text, keyBinding: .notRequired) } == expected)
     }
 
-    @Test("Rejects disclosures in a later unprotected header", arguments: ["disclosures", "kb_jwt"])
+    @Test(
+        "Rejects disclosures in a later unprotected header",
+        .shows("V16", "RFC 9901 §8"),
+        arguments: ["disclosures", "kb_jwt"]
+    )
     func laterHeader(name: String) throws {
         let token = try SDJWTFixture.issuer().issue([:], disclosable: []).flattenedJSON()
         var first = token

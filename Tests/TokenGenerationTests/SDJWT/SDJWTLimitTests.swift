@@ -22,7 +22,7 @@ struct SDJWTLimitTests {
         return try Make.token(#"{"_sd":[\#(digests)]}"#, disclosures)
     }
 
-    @Test("Limits the number of disclosures", arguments: [(256, nil), (257, TokenError.Code.tooLarge)])
+    @Test("Limits the number of disclosures", .shows("V13"), arguments: [(256, nil), (257, TokenError.Code.tooLarge)])
     func count(count: Int, expected: TokenError.Code?) throws {
         let token = try Self.token(count: count)
         #expect(try Self.refusal(token) == expected)
@@ -37,7 +37,7 @@ struct SDJWTLimitTests {
         #expect(code { try verifier.verify(json: text, keyBinding: .notRequired) } == expected)
     }
 
-    @Test("Limits the size of the whole text") func size() throws {
+    @Test("Limits the size of the whole text", .shows("V13")) func size() throws {
         let token = try Self.token(count: 1)
         #expect(try Self.refusal(token, SDJWTLimits(size: token.utf8.count)) == nil)
         #expect(try Self.refusal(token, SDJWTLimits(size: token.utf8.count - 1)) == .tooLarge)
@@ -52,7 +52,7 @@ struct SDJWTLimitTests {
         #expect(try Self.refusal(token) == expected)
     }
 
-    @Test("Limits the number of digests", arguments: [(1_024, nil), (1_025, TokenError.Code.tooLarge)])
+    @Test("Limits the number of digests", .shows("V13"), arguments: [(1_024, nil), (1_025, TokenError.Code.tooLarge)])
     func digests(count: Int, expected: TokenError.Code?) throws {
         let digests = (0..<count).map { "\"\($0)\"" }.joined(separator: ",")
         #expect(try Self.refusal(Make.token(#"{"_sd":[\#(digests)]}"#)) == expected)
@@ -72,7 +72,7 @@ struct SDJWTLimitTests {
         #expect(code { try strict.verify(json: json, keyBinding: .notRequired) } == .tooLarge)
     }
 
-    @Test("Limits the depth of the claims", arguments: [(15, nil), (16, TokenError.Code.tooLarge)])
+    @Test("Limits the depth of the claims", .shows("V13"), arguments: [(15, nil), (16, TokenError.Code.tooLarge)])
     func depth(count: Int, expected: TokenError.Code?) throws {
         let value = String(repeating: "[", count: count) + String(repeating: "]", count: count)
         #expect(try Self.refusal(Make.token(#"{"a":\#(value)}"#)) == expected)
@@ -80,7 +80,7 @@ struct SDJWTLimitTests {
         #expect(try Self.refusal(Make.token(#"{"_sd":["\#(Make.digest(text))"]}"#, [text])) == expected)
     }
 
-    @Test("Limits the recursion of disclosures", arguments: [(15, nil), (16, TokenError.Code.tooLarge)])
+    @Test("Limits the recursion of disclosures", .shows("V13"), arguments: [(15, nil), (16, TokenError.Code.tooLarge)])
     func recursion(count: Int, expected: TokenError.Code?) throws {
         var texts = [Make.disclosure(#"["salt","a",{}]"#)]
         for _ in 1..<count {

@@ -14,7 +14,9 @@ import TokenGeneration
 struct SDJWTSpecificationTests {
     private typealias Make = SDJWTFixture
 
-    @Test("Issues, presents and verifies", arguments: SpecificationFile.names) func cases(name: String) throws {
+    @Test("Issues, presents and verifies", .shows("J24"), arguments: SpecificationFile.names) func cases(
+        name: String
+    ) throws {
         let file = try SpecificationFile(name)
         let claims = try #require(file.members["user_claims"])
         let chosen = try #require(file.members["holder_disclosed_claims"])

@@ -21,7 +21,11 @@ struct SDJWTVectorTests {
         audience: "https://verifier.example.org"
     )
 
-    @Test("Verifies the SD-JWTs of sections 5 and A", arguments: 0..<8) func compact(index: Int) throws {
+    @Test(
+        "Verifies the SD-JWTs of sections 5 and A",
+        .shows("J24", "RFC 9901 §4, §4.1", "RFC 9901 §7.1", "RFC 9901 §5, §6, A.1–A.4"),
+        arguments: 0..<8
+    ) func compact(index: Int) throws {
         let vector = try Self.cases("compact")[index]
         let token = try #require(vector["sd_jwt"]?.string)
         let isBound = vector["key_binding"] != nil
@@ -41,7 +45,8 @@ struct SDJWTVectorTests {
         }
     }
 
-    @Test("Presents the issued SD-JWTs again, byte for byte", arguments: [0, 4, 6]) func presented(index: Int) throws {
+    @Test("Presents the issued SD-JWTs again, byte for byte", .shows("RFC 9901 §7.2"), arguments: [0, 4, 6])
+    func presented(index: Int) throws {
         let issued = try #require(Self.cases("compact")[index]["sd_jwt"]?.string)
         let printed = try #require(Self.cases("compact")[index + 1]["sd_jwt"]?.string)
         let holder = try SDJWTHolder(issued, verifiedBy: Self.verifier())
@@ -70,7 +75,11 @@ struct SDJWTVectorTests {
         return ["nationalities", .index(index)]
     }
 
-    @Test("Processes the nested examples of section 6", arguments: 0..<3) func nested(index: Int) throws {
+    @Test(
+        "Processes the nested examples of section 6",
+        .shows("RFC 9901 §4.2", "RFC 9901 §5, §6, A.1–A.4"),
+        arguments: 0..<3
+    ) func nested(index: Int) throws {
         let vector = try Self.cases("nested")[index]
         let payload = try #require(vector["issuer_payload"]?.object)
         let disclosures = try #require(vector["disclosures"]?.array).compactMap { $0.object?["encoded"]?.string }
@@ -78,7 +87,11 @@ struct SDJWTVectorTests {
         #expect(JSONValue.object(found.claims) == vector["processed_all_disclosed"])
     }
 
-    @Test("Verifies the JSON serializations of section 8", arguments: 0..<3) func json(index: Int) throws {
+    @Test(
+        "Verifies the JSON serializations of section 8",
+        .shows("J24", "RFC 9901 §8", "RFC 9901 §5, §6, A.1–A.4"),
+        arguments: 0..<3
+    ) func json(index: Int) throws {
         let vector = try Self.cases("json_serialization")[index]
         let text = try #require(vector["sd_jwt_json"]?.object).serializedData()
         let isBound = vector["key_binding"] != nil
@@ -95,8 +108,8 @@ struct SDJWTVectorTests {
         }
     }
 
-    @Test("Accepts every encoding of a disclosure in section 4.2", arguments: 0..<5) func disclosures(index: Int) throws
-    {
+    @Test("Accepts every encoding of a disclosure in section 4.2", .shows("RFC 9901 §4.2"), arguments: 0..<5)
+    func disclosures(index: Int) throws {
         let vector = try Self.cases("disclosures")[index]
         let text = try #require(vector["encoded"]?.string)
         let digest = try #require(vector["digest"]?.string)

@@ -91,7 +91,7 @@ struct RemoteJWSTests {
         }
     }
 
-    @Test("Remote and local signers sign one JWS, each with separate headers, in order")
+    @Test("Remote and local signers sign one JWS, each with separate headers, in order", .shows("J22"))
     func several() async throws {
         let keys = try [JWSAlgorithm.es256, .rs256, .ed25519].map(Fixture.key)
         let remote = FakeRemoteService(

@@ -6,7 +6,11 @@ import TokenGeneration
 
 @Suite("Signing services", .computing)
 struct SigningServiceTests {
-    @Test("A key signs with its algorithm, and signs claims in one call", arguments: JWSAlgorithm.implemented)
+    @Test(
+        "A key signs with its algorithm, and signs claims in one call",
+        .shows("3.31"),
+        arguments: JWSAlgorithm.implemented
+    )
     func key(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let verifier = JWTVerifier(key: key.verificationKey)

@@ -23,7 +23,10 @@ struct StatusListTests {
         try Vector.decode("token-status-list", as: Lists.self).lists
     }
 
-    @Test("Reads and sets every status of the draft's lists, and compresses them to the same text")
+    @Test(
+        "Reads and sets every status of the draft's lists, and compresses them to the same text",
+        .shows("J27", "Status List §4.1, C")
+    )
     func vectors() throws {
         for sample in try Self.samples() {
             let json: JSONObject = ["bits": .number(JSONNumber(sample.bits)), "lst": .string(sample.lst)]
@@ -44,7 +47,11 @@ struct StatusListTests {
         }
     }
 
-    @Test("Changes one status and leaves its neighbors", arguments: StatusList.Bits.allCases)
+    @Test(
+        "Changes one status and leaves its neighbors",
+        .shows("Status List §4.1, C"),
+        arguments: StatusList.Bits.allCases
+    )
     func neighbors(bits: StatusList.Bits) throws {
         let highest = TokenStatus(rawValue: UInt8(1 << bits.rawValue - 1))
         for filling in [TokenStatus.valid, highest] {
@@ -58,7 +65,7 @@ struct StatusListTests {
         }
     }
 
-    @Test("Rounds the count up to whole bytes, and has no status beyond")
+    @Test("Rounds the count up to whole bytes, and has no status beyond", .shows("U1"))
     func bounds() throws {
         let list = try StatusList(count: 9, bits: .two, filledWith: .suspended)
         #expect(list.count == 12)
@@ -83,6 +90,7 @@ struct StatusListTests {
 
     @Test(
         "Refuses a list with other bits",
+        .shows("U2", "Status List §4.2"),
         arguments: [0, 3, 5, 16, -1, nil, "1", true, 1.5, ["1"]] as [JSONValue?]
     )
     func bits(value: JSONValue?) {
@@ -91,7 +99,7 @@ struct StatusListTests {
         #expect(code { try StatusList(json: json) } == .malformedClaim)
     }
 
-    @Test("Refuses a list that isn't base64url of one complete zlib stream")
+    @Test("Refuses a list that isn't base64url of one complete zlib stream", .shows("U4", "Status List §4.2"))
     func malformed() throws {
         let good = try Base64URL.decode("eNrbuRgAAhcBXQ")
         var wrongSum = good
@@ -122,7 +130,7 @@ struct StatusListTests {
         #expect(code { try StatusList(json: json) } == .malformedClaim)
     }
 
-    @Test("Stops decompressing a list at the maximum size")
+    @Test("Stops decompressing a list at the maximum size", .shows("U3", "Status List §4.2", "RFC 8725bis §3.15"))
     func bomb() throws {
         // 5 MiB of zeros in 5 KB.
         let bomb = try StatusList(count: 5 << 23).json()
@@ -135,7 +143,7 @@ struct StatusListTests {
         #expect(code { try StatusList(json: bomb, maximumSize: .min) } == .tooLarge)
     }
 
-    @Test("Any single changed bit gives an error or the same statuses")
+    @Test("Any single changed bit gives an error or the same statuses", .shows("U4"))
     func mutations() throws {
         let good = try Base64URL.decode(Self.samples()[2].lst)
         let original = try StatusList(json: ["bits": 1, "lst": .string(Self.samples()[2].lst)])
@@ -152,7 +160,7 @@ struct StatusListTests {
         }
     }
 
-    @Test("Describes registered statuses by name, and others by number")
+    @Test("Describes registered statuses by name, and others by number", .shows("Status List §7.1"))
     func names() {
         let names = [0, 1, 2, 3, 12, 255].map { TokenStatus(rawValue: $0).description }
         #expect(names == ["valid", "invalid", "suspended", "0x03", "0x0C", "0xFF"])

@@ -36,7 +36,7 @@ struct StatusListTokenTests {
         return try StatusListToken(verifier.verify(text), maximumListSize: maximumListSize)
     }
 
-    @Test("A signed list verifies, with all of its claims")
+    @Test("A signed list verifies, with all of its claims", .shows("J27", "Status List §5.1"))
     func roundTrip() throws {
         var list = try StatusList(count: 1_000, bits: .two)
         try list.set(.suspended, at: 999)
@@ -64,7 +64,7 @@ struct StatusListTokenTests {
         #expect(try read.status(of: Self.reference(998)) == .valid)
     }
 
-    @Test("Reads the draft's sample token")
+    @Test("Reads the draft's sample token", .shows("Status List §5.1"))
     func sample() throws {
         let vector = try Vector.object("token-status-list")["token_8_2"] as? [String: Any]
         let text = try #require(vector?["compact"] as? String)
@@ -88,12 +88,16 @@ struct StatusListTokenTests {
         #expect(token.issuer == nil)
     }
 
-    @Test("Rejects every other type", arguments: ["JWT", "at+jwt", "statuslist+cwt", "", nil])
+    @Test(
+        "Rejects every other type",
+        .shows("U6", "Status List §8.3 (validation)", "RFC 8725bis §3.11 (types)", "RFC 8725bis §3.12"),
+        arguments: ["JWT", "at+jwt", "statuslist+cwt", "", nil]
+    )
     func types(type: String?) {
         #expect(code { try Self.verified(Self.claims(), type: type) } == .typeMismatch)
     }
 
-    @Test("Rejects a token that was verified with a policy for another type")
+    @Test("Rejects a token that was verified with a policy for another type", .shows("U6"))
     func otherPolicy() throws {
         let verifier = try Fixture.verifier(ValidationPolicy())
         let jwt = try verifier.verify(Fixture.token(payload: Self.claims().serialized()))
@@ -108,6 +112,7 @@ struct StatusListTokenTests {
 
     @Test(
         "Rejects other lists and audiences, wrong times, and missing or malformed claims",
+        .shows("U2", "U5", "U7", "U8", "Status List §5.1", "Status List §8.3 (validation)"),
         arguments: [
             ("sub", "https://id.example/statuslists/2", .subjectMismatch),
             ("sub", "https://ID.example/statuslists/1", .subjectMismatch),
@@ -126,7 +131,7 @@ struct StatusListTokenTests {
         #expect(code { try Self.verified(Self.claims([name: value])) } == expected)
     }
 
-    @Test("Rejects a wrong signature")
+    @Test("Rejects a wrong signature", .shows("U8"))
     func signature() throws {
         let header = #"{"alg":"ES256","typ":"statuslist+jwt"}"#
         let text = try Fixture.token(header: header, payload: Self.claims().serialized(), key: .generate(.es256))
@@ -134,7 +139,7 @@ struct StatusListTokenTests {
         #expect(code { try verifier.verify(text) } == .signatureInvalid)
     }
 
-    @Test("Bounds the token and the list")
+    @Test("Bounds the token and the list", .shows("U3"))
     func sizes() throws {
         #expect(code { try Self.verified(Self.claims(), maximumListSize: 1) } == .tooLarge)
         let text = try Fixture.token(
@@ -149,7 +154,10 @@ struct StatusListTokenTests {
         #expect(code { try patient.verify(text) } == nil)
     }
 
-    @Test("An index outside of the list, or another list, gives no status")
+    @Test(
+        "An index outside of the list, or another list, gives no status",
+        .shows("U1", "U5", "Status List §8.3 (validation)")
+    )
     func references() throws {
         let token = try Self.verified(Self.claims())
         #expect(try token.status(of: Self.reference(15)) == .invalid)
@@ -180,7 +188,7 @@ struct StatusListTokenTests {
 struct StatusListReferenceTests {
     private static let uri = "https://id.example/statuslists/1"
 
-    @Test("The claim names the list and the index")
+    @Test("The claim names the list and the index", .shows("Status List §6.2"))
     func claim() throws {
         let reference = try StatusListReference(index: 7, uri: Self.uri)
         let claims: JSONObject = ["status": reference.claim]
@@ -191,7 +199,7 @@ struct StatusListReferenceTests {
         #expect(none == nil)
     }
 
-    @Test("Rejects a claim that isn't a reference")
+    @Test("Rejects a claim that isn't a reference", .shows("U1", "Status List §6.2"))
     func malformed() throws {
         let statuses: [JSONValue] = [
             .null, "x", 1, [], [:], ["other": [:]], ["status_list": .null], ["status_list": []],

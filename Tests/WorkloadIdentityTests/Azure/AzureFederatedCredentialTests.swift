@@ -42,7 +42,10 @@ struct AzureFederatedCredentialTests {
         )
     }
 
-    @Test("Sends the file's token to the tenant's token endpoint, and reads the file for each request")
+    @Test(
+        "Sends the file's token to the tenant's token endpoint, and reads the file for each request",
+        .shows("O36", "Microsoft Entra")
+    )
     func request() async throws {
         let json = #"{"token_type":"Bearer","expires_in":3599,"ext_expires_in":3599,"access_token":"S3cr3t"}"#
         let transport = time.transport(.json(json), .json(json))
@@ -77,6 +80,7 @@ struct AzureFederatedCredentialTests {
 
     @Test(
         "Uses the authority host of the environment, and the public cloud's without one",
+        .shows("Microsoft Entra"),
         arguments: [
             ("https://login.microsoftonline.us/", "https://login.microsoftonline.us"),
             ("https://login.example:8443", "https://login.example:8443"),
@@ -94,6 +98,7 @@ struct AzureFederatedCredentialTests {
 
     @Test(
         "Refuses an authority host without TLS or with more than a host",
+        .shows("W13"),
         arguments: [
             "http://login.example/", "http://127.0.0.1/", "login.example", "https://a@login.example/",
             "https://login.example/path", "https://login.example/?a", "https://login.example/#a", "https://",
@@ -206,7 +211,7 @@ struct AzureArcTests {
         return path
     }
 
-    @Test("Sends the content of the key file that the agent names")
+    @Test("Sends the content of the key file that the agent names", .shows("O36", "Managed identities"))
     func key() async throws {
         let path = try write("S3cr3t-key\n")
         let transport = time.transport(.status(503), challenge(path), Self.issued)
@@ -228,7 +233,7 @@ struct AzureArcTests {
     @Test("The keys are in the agent's folder")
     func standardFolder() { #expect(AzureArcKey.folder == "/var/opt/azcmagent/tokens") }
 
-    @Test("Never sends a file outside the agent's folder, or one that isn't a key")
+    @Test("Never sends a file outside the agent's folder, or one that isn't a key", .shows("W12"))
     func otherFiles() async throws {
         _ = try write("S3cr3t", "a.txt")
         _ = try write("S3cr3t", ".key")
@@ -249,7 +254,7 @@ struct AzureArcTests {
         #expect(await failure(of: source(unchallenged))?.code == .invalidResponse)
     }
 
-    @Test("Refuses a key that is missing, too large, writable by others or not a key")
+    @Test("Refuses a key that is missing, too large, writable by others or not a key", .shows("W12"))
     func badKeys() async throws {
         let missing = "\(keys)/missing.key"
         await expectFailure(of: source(time.transport(challenge(missing))), .notConfigured, naming: missing)

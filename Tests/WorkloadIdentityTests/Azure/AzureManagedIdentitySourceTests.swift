@@ -42,6 +42,7 @@ struct AzureManagedIdentitySourceTests {
 
     @Test(
         "Requests a token of the instance metadata service",
+        .shows("O36", "Managed identities"),
         arguments: [
             (AzureManagedIdentitySource.Identity.systemAssigned, ""), (.clientID("a b"), "&client_id=a%20b"),
             (.objectID("o"), "&object_id=o"), (.resourceID("/subscriptions/s"), "&msi_res_id=%2Fsubscriptions%2Fs"),
@@ -67,6 +68,7 @@ struct AzureManagedIdentitySourceTests {
 
     @Test(
         "Requests a token of App Service with the app's header",
+        .shows("Managed identities"),
         arguments: [
             (AzureManagedIdentitySource.Identity.systemAssigned, ""), (.clientID("c"), "&client_id=c"),
             (.objectID("o"), "&principal_id=o"), (.resourceID("/r"), "&mi_res_id=%2Fr"),
@@ -84,7 +86,7 @@ struct AzureManagedIdentitySourceTests {
         #expect(request.headers["Metadata"] == nil)
     }
 
-    @Test("The first matching variables select the endpoint, and nothing else is tried")
+    @Test("The first matching variables select the endpoint, and nothing else is tried", .shows("W14"))
     func selection() async throws {
         let arc = ["IMDS_ENDPOINT": "http://localhost:40342"]
         let cases: [([String: String], String?)] = [
@@ -114,6 +116,7 @@ struct AzureManagedIdentitySourceTests {
 
     @Test(
         "Sends the app's header only over TLS, or within the machine and its link",
+        .shows("W13"),
         arguments: [
             ("https://identity.example/", true), ("http://localhost:1/", true), ("http://169.254.130.2:8081/t", true),
             ("http://10.0.0.1/", false), ("http://169.254.1/", false), ("http://169.254.1.1.example/", false),
@@ -175,7 +178,10 @@ struct AzureManagedIdentitySourceTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("Repeats a request while the metadata service is updated, starts or is overloaded")
+    @Test(
+        "Repeats a request while the metadata service is updated, starts or is overloaded",
+        .shows("Managed identities")
+    )
     func retries() async throws {
         let transport = time.transport(
             .status(404),
@@ -224,7 +230,7 @@ struct AzureManagedIdentitySourceTests {
         #expect(slow.requests.count == 1)
     }
 
-    @Test("Doesn't repeat a request that the endpoint rejects, or that leads elsewhere")
+    @Test("Doesn't repeat a request that the endpoint rejects, or that leads elsewhere", .shows("W14"))
     func rejected() async throws {
         let several = """
             {"error":"invalid_request","error_description":"Multiple user assigned identities exist, please specify \

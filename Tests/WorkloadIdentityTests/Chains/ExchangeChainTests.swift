@@ -77,7 +77,11 @@ struct ExchangeChainTests {
         }
     }
 
-    @Test("Exchanges the token that the file contains when the access token must be renewed", arguments: Use.allCases)
+    @Test(
+        "Exchanges the token that the file contains when the access token must be renewed",
+        .shows("O33"),
+        arguments: Use.allCases
+    )
     func renewal(use: Use) async throws {
         let chain = try Self(time: ManualTime())
         defer { chain.time.end() }
@@ -102,6 +106,7 @@ struct ExchangeChainTests {
 
     @Test(
         "Reads the subject anew once if the server rejects it",
+        .shows("O33"),
         arguments: [Use.tokenExchange, .jwtBearer],
         ["invalid_grant", "invalid_request"]
     )
@@ -120,7 +125,11 @@ struct ExchangeChainTests {
         #expect(sent(transport, use) == [first, second])
     }
 
-    @Test("Doesn't send a rejected subject again, and reports the server's answer", arguments: Use.allCases)
+    @Test(
+        "Doesn't send a rejected subject again, and reports the server's answer",
+        .shows("W9"),
+        arguments: Use.allCases
+    )
     func unchanged(use: Use) async throws {
         try folder.write(SampleToken().text)
         let code = use == .assertion ? "invalid_client" : "invalid_grant"
@@ -167,7 +176,7 @@ struct ExchangeChainTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("A token that can't be read is never sent, and the error says why", arguments: Use.allCases)
+    @Test("A token that can't be read is never sent, and the error says why", .shows("W1"), arguments: Use.allCases)
     func unusable(use: Use) async throws {
         let transport = time.transport()
         try folder.write(SampleToken(["aud": "https://kubernetes.default.svc"]).text)
@@ -199,7 +208,10 @@ struct ExchangeChainTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("An identity provider's assertion is the grant at another server, and is replaced once if it's rejected")
+    @Test(
+        "An identity provider's assertion is the grant at another server, and is replaced once if it's rejected",
+        .shows("Identity assertion grant (draft 06) §4, §5")
+    )
     func identityAssertion() async throws {
         let provider = AuthorizationServer(
             issuer: "https://idp.example",
@@ -268,7 +280,7 @@ struct ExchangeChainTests {
         #expect([forms[1]["assertion"], forms[3]["assertion"]] == ["jag1", "jag3"])
     }
 
-    @Test("A platform's token that isn't an access token never becomes a request's bearer token")
+    @Test("A platform's token that isn't an access token never becomes a request's bearer token", .shows("W8"))
     func notABearerToken() async throws {
         let chain = try Self(time: ManualTime())
         defer { chain.time.end() }
@@ -365,7 +377,11 @@ struct LoopbackPlatformTests {
         await server.stop()
     }
 
-    @Test("Doesn't follow a redirect with the platform's credential", arguments: ["google", "azure", "vault"])
+    @Test(
+        "Doesn't follow a redirect with the platform's credential",
+        .shows("W6"),
+        arguments: ["google", "azure", "vault"]
+    )
     func redirect(platform: String) async throws {
         let elsewhere = try LoopbackServer.start()
         let server = try LoopbackServer.start()

@@ -70,7 +70,7 @@ struct FederatedServerTests {
 
     private static let anonymous = PublicClient.none(clientID: "job", sendsClientID: false)
 
-    @Test("A token in a file authenticates the client, repeatedly")
+    @Test("A token in a file authenticates the client, repeatedly", .shows("O45"))
     func fileAssertion() async throws {
         try write()
         for sendsClientID in [true, false] {
@@ -121,7 +121,11 @@ struct FederatedServerTests {
         case otherIssuer, otherSubject, otherAudience, severalAudiences, expired, otherKey
     }
 
-    @Test("Rejects the token of another workload, for another server, expired or forged", arguments: BadToken.allCases)
+    @Test(
+        "Rejects the token of another workload, for another server, expired or forged",
+        .shows("O45"),
+        arguments: BadToken.allCases
+    )
     func rejected(_ bad: BadToken) async throws {
         switch bad {
         case .otherIssuer: try write(issuer: "https://other.example")

@@ -26,7 +26,7 @@ struct DefaultTokenSourceTests {
         ]
     }
 
-    @Test("Uses the first platform that applies, and says why the others don't")
+    @Test("Uses the first platform that applies, and says why the others don't", .shows("O40"))
     func choice() async throws {
         let token = SampleToken().text
         let source = DefaultTokenSource(platforms(environment(["AS_TOKEN": token, "GITLAB_CI": "true"])))
@@ -56,7 +56,7 @@ struct DefaultTokenSourceTests {
         }
     }
 
-    @Test("Never continues with another identity when the chosen platform fails")
+    @Test("Never continues with another identity when the chosen platform fails", .shows("O40", "W18"))
     func noFallback() async throws {
         let folder = try TokenFolder()
         try folder.write(SampleToken().text)

@@ -26,7 +26,7 @@ struct FileTokenSourceTests {
         )
     }
 
-    @Test("Reads the file anew for each token, without the white space around it")
+    @Test("Reads the file anew for each token, without the white space around it", .shows("O31"))
     func reads() async throws {
         try folder.write(" \t\r\n\(token)\u{B}\u{C}\n\n", mode: 0o644)
         let first = try await source().token()
@@ -68,7 +68,7 @@ struct FileTokenSourceTests {
         #expect(await failure(of: below)?.code == .notConfigured)
     }
 
-    @Test("An empty or half-written file is read once more after 100 milliseconds")
+    @Test("An empty or half-written file is read once more after 100 milliseconds", .shows("W4"))
     func halfWritten() async throws {
         for text in ["", "\n", String(token.prefix(20)), String(token.prefix(token.count / 2)), "{\"svid\":\"a\"}"] {
             try folder.write(text)
@@ -104,7 +104,7 @@ struct FileTokenSourceTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("Refuses a file of more than 64 KiB without reading all of it")
+    @Test("Refuses a file of more than 64 KiB without reading all of it", .shows("W3"))
     func huge() async throws {
         try folder.write(String(repeating: "a", count: 64 << 10))
         #expect(text(try await source(type: .accessToken, audience: nil).token()).utf8.count == 64 << 10)
@@ -116,7 +116,11 @@ struct FileTokenSourceTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("Refuses a file that the group or others may write to", arguments: [0o620, 0o602, 0o666, 0o664, 0o646])
+    @Test(
+        "Refuses a file that the group or others may write to",
+        .shows("W2"),
+        arguments: [0o620, 0o602, 0o666, 0o664, 0o646]
+    )
     func writable(mode: Int) async throws {
         try folder.write(token, mode: mode)
         await expectFailure(of: source(), .insecureFile, naming: "chmod go-w")
@@ -124,7 +128,7 @@ struct FileTokenSourceTests {
         #expect(text(try await source().token()) == token)
     }
 
-    @Test("Refuses a directory, and a pipe without blocking")
+    @Test("Refuses a directory, and a pipe without blocking", .shows("W3"))
     func otherFiles() async throws {
         let isPipe = unsafe mkfifo(folder.path, 0o600) == 0
         #expect(isPipe)
@@ -143,6 +147,7 @@ struct FileTokenSourceTests {
 
     @Test(
         "Refuses a token for another audience, and names both",
+        .shows("W1"),
         arguments: [
             #""https://kubernetes.default.svc""#, #"["https://kubernetes.default.svc","b","c","d"]"#, "[]", "7", "[7]",
             #""https://as.example/""#, #"["HTTPS://AS.EXAMPLE"]"#,
@@ -171,7 +176,7 @@ struct FileTokenSourceTests {
         #expect(!message.contains("\u{1B}") && message.utf8.count < 500)
     }
 
-    @Test("Refuses an expired token, from the second of its expiry on")
+    @Test("Refuses an expired token, from the second of its expiry on", .shows("W5"))
     func expired() async throws {
         for expiry in [SampleToken.now, SampleToken.now - 1, -5] {
             try folder.write(SampleToken(["exp": .number(JSONNumber(expiry))]).text)
@@ -297,7 +302,10 @@ struct ReplacedFileTests {
 
     init() throws { folder = try TokenFolder() }
 
-    @Test("10,000 concurrent reads succeed while the volume's link is swapped and the old folder removed")
+    @Test(
+        "10,000 concurrent reads succeed while the volume's link is swapped and the old folder removed",
+        .shows("O31", "W4", "Kubernetes (files)")
+    )
     func swaps() async throws {
         try swap(to: 0)
         try FileManager.default.createSymbolicLink(atPath: folder.path, withDestinationPath: "..data/token")
@@ -357,7 +365,11 @@ struct SPIFFEFileSourceTests {
         SPIFFEFileSource(audience: "https://as.example", path: folder.path, environment: environment)
     }
 
-    @Test("Reads a JWT-SVID", arguments: ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS512"])
+    @Test(
+        "Reads a JWT-SVID",
+        .shows("O31"),
+        arguments: ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS512"]
+    )
     func reads(algorithm: String) async throws {
         var svid = SampleToken.svid
         svid.header["alg"] = .string(algorithm)
@@ -367,7 +379,11 @@ struct SPIFFEFileSourceTests {
         #expect(token.type == "N_A")
     }
 
-    @Test("Refuses other algorithms", arguments: ["none", "HS256", "EdDSA", "RS1", "ES256K", "RSA256", ""])
+    @Test(
+        "Refuses other algorithms",
+        .shows("JWT-SVID §2, §3"),
+        arguments: ["none", "HS256", "EdDSA", "RS1", "ES256K", "RSA256", ""]
+    )
     func algorithms(name: String) async throws {
         var svid = SampleToken.svid
         svid.header["alg"] = .string(name)
@@ -375,7 +391,10 @@ struct SPIFFEFileSourceTests {
         #expect(await failure(of: source)?.code == .malformedToken)
     }
 
-    @Test("Refuses a document without a SPIFFE ID or an expiry, for another audience, or in JSON")
+    @Test(
+        "Refuses a document without a SPIFFE ID or an expiry, for another audience, or in JSON",
+        .shows("JWT-SVID §2, §3")
+    )
     func refusals() async throws {
         let cases: [(String, WorkloadIdentityError.Code)] = [
             (SampleToken(["sub": "reports"]).text, .malformedToken), (SampleToken(["sub": nil]).text, .malformedToken),

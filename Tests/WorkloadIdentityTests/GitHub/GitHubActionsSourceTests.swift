@@ -31,6 +31,7 @@ struct GitHubActionsSourceTests {
 
     @Test(
         "Requests a new token for each call, with the audience in the query",
+        .shows("O32", "GitHub Actions, Forgejo Actions"),
         arguments: [
             (url, "https://as.example", url + "&audience=https%3A%2F%2Fas.example"),
             (url, "a b&c=é", url + "&audience=a%20b%26c%3D%C3%A9"),
@@ -79,6 +80,7 @@ struct GitHubActionsSourceTests {
 
     @Test(
         "Sends the job's credential only to an https URL",
+        .shows("W6"),
         arguments: [
             "http://run.actions.example/?a=b", "ftp://run.actions.example/", "run.actions.example", "https://",
             "https://user@run.actions.example/", "https://run.actions.example/#a", "http://127.0.0.1/",
@@ -90,7 +92,10 @@ struct GitHubActionsSourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Repeats a request to an endpoint that's overloaded, failing or out of reach, with growing delays")
+    @Test(
+        "Repeats a request to an endpoint that's overloaded, failing or out of reach, with growing delays",
+        .shows("GitHub Actions, Forgejo Actions")
+    )
     func retries() async throws {
         let transport = time.transport(
             .status(503),
@@ -117,7 +122,7 @@ struct GitHubActionsSourceTests {
         #expect(transport.requests.count == 5)
     }
 
-    @Test("A Retry-After beyond the time limit, a slow response and a lost network end within 30 seconds")
+    @Test("A Retry-After beyond the time limit, a slow response and a lost network end within 30 seconds", .shows("W7"))
     func slow() async throws {
         let start = time.now
         let patient = time.transport(.status(429, headers: ["Retry-After": "600"]))
@@ -140,7 +145,11 @@ struct GitHubActionsSourceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("Doesn't follow a redirect, which would disclose the job's credential", arguments: [301, 302, 303, 307, 308])
+    @Test(
+        "Doesn't follow a redirect, which would disclose the job's credential",
+        .shows("W6"),
+        arguments: [301, 302, 303, 307, 308]
+    )
     func redirect(status: Int) async throws {
         let transport = time.transport(
             .status(status, headers: ["Location": "https://elsewhere.example/"]),
@@ -150,7 +159,7 @@ struct GitHubActionsSourceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("Refuses a response that isn't the endpoint's")
+    @Test("Refuses a response that isn't the endpoint's", .shows("W7"))
     func otherResponses() async throws {
         let cases: [(MockTransport.Step, WorkloadIdentityError.Code)] = [
             (.text("<html>Sign in</html>"), .invalidResponse), (.json("{}"), .invalidResponse),

@@ -81,7 +81,7 @@ struct GoogleExternalAccountTests {
         return Dictionary(fields.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
-    @Test("Exchanges the token in a file at the security token service")
+    @Test("Exchanges the token in a file at the security token service", .shows("Google workload identity federation"))
     func exchange() async throws {
         try subject.write(SampleToken().text)
         let transport = time.transport(Self.exchanged)
@@ -101,7 +101,10 @@ struct GoogleExternalAccountTests {
         #expect(request.headers["Authorization"] == nil)
     }
 
-    @Test("Impersonates the service account with the exchanged token")
+    @Test(
+        "Impersonates the service account with the exchanged token",
+        .shows("O37", "Google workload identity federation")
+    )
     func impersonate() async throws {
         try subject.write(SampleToken().text)
         let transport = time.transport(Self.exchanged, Self.impersonated)
@@ -169,7 +172,10 @@ struct GoogleExternalAccountTests {
         #expect(transport.requests.map { form($0)["subject_token"] } == [first, second])
     }
 
-    @Test("Reads a subject token in a JSON file, and requests one from a permitted host")
+    @Test(
+        "Reads a subject token in a JSON file, and requests one from a permitted host",
+        .shows("Google workload identity federation")
+    )
     func subjects() async throws {
         let format: JSONValue = ["type": "json", "subject_token_field_name": "id_token"]
         let json = #"{"id_token":"\#(SampleToken().text)","access_token":"S3cr3t"}"#

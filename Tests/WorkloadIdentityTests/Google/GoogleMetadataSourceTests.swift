@@ -29,6 +29,7 @@ struct GoogleMetadataSourceTests {
 
     @Test(
         "Requests an access token, with the scopes in the query",
+        .shows("O37", "Google metadata"),
         arguments: [([], ""), (["https://a.example/b", "c"], "?scopes=https%3A%2F%2Fa.example%2Fb%2Cc")]
     )
     func accessToken(scopes: [String], query: String) async throws {
@@ -46,7 +47,7 @@ struct GoogleMetadataSourceTests {
         #expect(request.body.isEmpty)
     }
 
-    @Test("Requests an identity token for the audience, and checks it")
+    @Test("Requests an identity token for the audience, and checks it", .shows("O37", "Google metadata"))
     func identityToken() async throws {
         let transport = time.transport(
             Self.identity(SampleToken()),
@@ -108,7 +109,10 @@ struct GoogleMetadataSourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Refuses an answer without the server's header field, such as that of a portal")
+    @Test(
+        "Refuses an answer without the server's header field, such as that of a portal",
+        .shows("W15", "Google metadata")
+    )
     func otherServers() async throws {
         let token = #"{"access_token":"S3cr3t","expires_in":3599}"#
         let steps: [MockTransport.Step] = [
@@ -135,7 +139,10 @@ struct GoogleMetadataSourceTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("Repeats a request to a server that starts or is overloaded, and not to one that rejects it")
+    @Test(
+        "Repeats a request to a server that starts or is overloaded, and not to one that rejects it",
+        .shows("Google metadata")
+    )
     func retries() async throws {
         let transport = time.transport(
             .failure(NetworkError(.cannotConnect, "starting")),

@@ -38,7 +38,10 @@ struct GoogleServiceAccountSourceTests {
         try folder.write(String(decoding: file.serializedData(), as: UTF8.self))
     }
 
-    @Test("Signs a token for scopes or an audience, for an hour, without a request")
+    @Test(
+        "Signs a token for scopes or an audience, for an hour, without a request",
+        .shows("O37", "Google service accounts")
+    )
     func signed() async throws {
         try write()
         let cases: [(GoogleServiceAccountSource, String, JSONValue)] = [
@@ -88,7 +91,7 @@ struct GoogleServiceAccountSourceTests {
         #expect(text(try await source.token(for: .replacing(token))) != text(token))
     }
 
-    @Test("Refuses other files and keys, without disclosing the key")
+    @Test("Refuses other files and keys, without disclosing the key", .shows("Google service accounts"))
     func refusals() throws {
         let other = try SigningKey.generate(.es256).pem()
         let changes: [[String: JSONValue?]] = [
@@ -160,7 +163,7 @@ struct GoogleImpersonationSourceTests {
         )
     }
 
-    @Test("Impersonates the account with the machine's token")
+    @Test("Impersonates the account with the machine's token", .shows("O37", "Google impersonation"))
     func request() async throws {
         let google = time.transport(Self.impersonated)
         let delegate = "hop@finance.iam.gserviceaccount.com"
@@ -209,7 +212,7 @@ struct GoogleImpersonationSourceTests {
         #expect(google.requests.count == 1)
     }
 
-    @Test("An identity token is never sent as an access token")
+    @Test("An identity token is never sent as an access token", .shows("W20"))
     func identityToken() async throws {
         let google = time.transport(Self.impersonated)
         let environment = WorkloadEnvironment(variable: { _ in SampleToken().text }, timeSource: time.timeSource)
@@ -269,6 +272,7 @@ struct GoogleExternalAccountFileTests {
 
     @Test(
         "Accepts only Google's hosts for the exchange",
+        .shows("W16"),
         arguments: [
             ("https://sts.googleapis.com/v1/token", true),
             ("https://sts.europe-west1.rep.googleapis.com/v1/token", true),
@@ -291,7 +295,7 @@ struct GoogleExternalAccountFileTests {
         }
     }
 
-    @Test("Accepts only Google's API for the impersonation")
+    @Test("Accepts only Google's API for the impersonation", .shows("W16"))
     func impersonationURL() throws {
         let path = "/v1/projects/-/serviceAccounts/a@b.iam.gserviceaccount.com:generateAccessToken"
         let cases: [(String, Bool)] = [
@@ -322,7 +326,10 @@ struct GoogleExternalAccountFileTests {
         #expect(try file(changes, universe: "cloud.example").tokenURL.host == "sts.cloud.example")
     }
 
-    @Test("Requests subject tokens only from hosts that the program names, and only confined or encrypted")
+    @Test(
+        "Requests subject tokens only from hosts that the program names, and only confined or encrypted",
+        .shows("W16")
+    )
     func subjectHosts() throws {
         let cases: [(String, Set<String>, Bool)] = [
             ("http://169.254.169.254/a", [], false), ("http://169.254.169.254/a", ["169.254.169.254"], true),
@@ -341,7 +348,10 @@ struct GoogleExternalAccountFileTests {
         }
     }
 
-    @Test("Never starts a program, and refuses other sources and kinds of file")
+    @Test(
+        "Never starts a program, and refuses other sources and kinds of file",
+        .shows("W16", "Google workload identity federation")
+    )
     func unsupported() throws {
         let sources: [JSONValue] = [
             ["executable": ["command": "/bin/sh -c id", "timeout_millis": 5_000]],

@@ -49,6 +49,7 @@ struct KubernetesTokenRequestSourceTests {
 
     @Test(
         "Requests a token with the pod's credential",
+        .shows("TokenRequest of Kubernetes"),
         arguments: [
             (host: "10.0.0.1", lifetime: 1, seconds: 600, authority: "10.0.0.1:443"),
             (host: "fd00::1", lifetime: 3_600, seconds: 3_600, authority: "[fd00::1]:443"),
@@ -123,7 +124,7 @@ struct KubernetesTokenRequestSourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Trusts only the cluster's certificates")
+    @Test("Trusts only the cluster's certificates", .shows("TokenRequest of Kubernetes"))
     func trust() async throws {
         let root = try MockCertificateAuthority(name: "Cluster")
         var configuration = LoopbackServer.Configuration()
@@ -172,14 +173,14 @@ struct KubernetesServiceAccountSourceTests {
         KubernetesServiceAccountSource(audience: "https://as.example", path: folder.path, environment: environment)
     }
 
-    @Test("Reads the projected token")
+    @Test("Reads the projected token", .shows("O31"))
     func reads() async throws {
         try folder.write(SampleToken().text, mode: 0o640)
         #expect(text(try await source.token()) == SampleToken().text)
         #expect(source.canReplaceTokens)
     }
 
-    @Test("Refuses the token for the API server, and names the pod's setting")
+    @Test("Refuses the token for the API server, and names the pod's setting", .shows("W1", "Kubernetes (files)"))
     func tokenOfTheServer() async throws {
         try folder.write(SampleToken(["aud": ["https://kubernetes.default.svc.cluster.local"]]).text)
         await expectFailure(

@@ -64,7 +64,7 @@ struct EnvironmentTokenSourceTests {
         #expect(await failure(of: source, .replacing(token))?.code == .rejectedToken)
     }
 
-    @Test("The errors of a GitLab job name the setting to change in .gitlab-ci.yml")
+    @Test("The errors of a GitLab job name the setting to change in .gitlab-ci.yml", .shows("O32", "GitLab CI/CD"))
     func gitLab() async throws {
         func source(_ variables: [String: String], _ variable: String = "AS_TOKEN") -> GitLabSource {
             GitLabSource(audience: "https://as.example", variable: variable, environment: environment(variables))

@@ -48,6 +48,7 @@ struct VaultLoginSourceTests {
 
     @Test(
         "Logs in with the role and the platform's token",
+        .shows("O39", "Vault, OpenBao"),
         arguments: [("jwt", nil), ("teams/gitlab", "finance/reports")] as [(String, String?)]
     )
     func login(mount: String, namespace: String?) async throws {
@@ -99,7 +100,7 @@ struct VaultLoginSourceTests {
         #expect(try sent(transport).map { $0["jwt"]?.string } == [first, second])
     }
 
-    @Test("Tries another token of the platform once if Vault rejects the first one")
+    @Test("Tries another token of the platform once if Vault rejects the first one", .shows("Vault, OpenBao"))
     func replaced() async throws {
         let folder = folder
         try folder.write(SampleToken().text)
@@ -116,7 +117,11 @@ struct VaultLoginSourceTests {
         #expect(unchanged.requests.count == 1)
     }
 
-    @Test("Repeats a login while the server lags, is sealed or overloaded", arguments: [412, 429, 472, 473, 500, 503])
+    @Test(
+        "Repeats a login while the server lags, is sealed or overloaded",
+        .shows("Vault, OpenBao"),
+        arguments: [412, 429, 472, 473, 500, 503]
+    )
     func retries(status: Int) async throws {
         try folder.write(SampleToken().text)
         let transport = time.transport(.status(status), Self.issued())
@@ -127,7 +132,7 @@ struct VaultLoginSourceTests {
         #expect(outage.requests.count == 5)
     }
 
-    @Test("Doesn't repeat a denied login, and follows no redirect", arguments: [307, 403, 404, 405])
+    @Test("Doesn't repeat a denied login, and follows no redirect", .shows("W17"), arguments: [307, 403, 404, 405])
     func rejected(status: Int) async throws {
         try folder.write(SampleToken().text)
         let location: HTTPHeaders = status == 307 ? ["Location": "https://other.example/v1/auth/jwt/login"] : [:]
@@ -159,7 +164,7 @@ struct VaultLoginSourceTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("Refuses a URL without TLS or with more than a host, and invalid names")
+    @Test("Refuses a URL without TLS or with more than a host, and invalid names", .shows("W17"))
     func configuration() throws {
         for server in [
             "http://vault.example", "http://169.254.1.1", "https://a@vault.example", "https://vault.example/v1",
@@ -224,7 +229,7 @@ struct VaultRenewalTests {
     private static let login = "/v1/auth/jwt/login"
     private static let renewal = "/v1/auth/token/renew-self"
 
-    @Test("Renews the lease with the client token, and without the platform's")
+    @Test("Renews the lease with the client token, and without the platform's", .shows("Vault (lease)"))
     func request() async throws {
         let transport = time.transport(Self.issued(), Self.issued())
         let source = try source(transport)
@@ -244,7 +249,7 @@ struct VaultRenewalTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("A cache renews the lease in the background after two thirds of it")
+    @Test("A cache renews the lease in the background after two thirds of it", .shows("O39"))
     func cached() async throws {
         let time = ManualTime()
         defer { time.end() }
@@ -288,7 +293,7 @@ struct VaultRenewalTests {
         #expect(transport.requests.last?.headers["X-Vault-Token"] == "two")
     }
 
-    @Test("Logs in when the token reaches its maximum lifetime, or its lease has ended")
+    @Test("Logs in when the token reaches its maximum lifetime, or its lease has ended", .shows("Vault (lease)"))
     func lifetime() async throws {
         let transport = time.transport(
             Self.issued("one"),

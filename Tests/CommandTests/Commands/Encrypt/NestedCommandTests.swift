@@ -22,7 +22,7 @@ struct NestedCommandTests {
         try BuiltProgram.shell(script, in: folder)
     }
 
-    @Test("Signs, encrypts, decrypts and verifies claims")
+    @Test("Signs, encrypts, decrypts and verifies claims", .shows("J25"))
     func roundTrip() throws {
         let result = try shell(
             """

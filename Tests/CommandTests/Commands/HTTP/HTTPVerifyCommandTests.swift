@@ -115,6 +115,7 @@ struct HTTPVerifyCommandTests {
 
     @Test(
         "Verifies the published messages with LF and CRLF, and prints their signature bases",
+        .shows("P43", "RFC 9421 §1.4, §2.5, §3.2"),
         arguments: HTTPScene.samples.filter { $0.id != "b21" },
         ["\n", "\r\n"]
     )
@@ -208,7 +209,7 @@ struct HTTPVerifyCommandTests {
         #expect(late.errors.hasPrefix(#"{"error":{"code":"tooOld","#))
     }
 
-    @Test("Rejects a signature that doesn't cover what is required")
+    @Test("Rejects a signature that doesn't cover what is required", .shows("M21", "RFC 9421 §1.4, §2.5, §3.2"))
     func coverage() throws {
         let (empty, sample) = (try HTTPScene.sample("b21"), try HTTPScene.sample("b26"))
         let nothing = try scene.verify(

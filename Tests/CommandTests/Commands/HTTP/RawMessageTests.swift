@@ -86,6 +86,7 @@ struct RawMessageTests {
 
     @Test(
         "Rejects text that isn't a message in one line that doesn't repeat it",
+        .shows("RFC 9421 §1.4, §2.5, §3.2"),
         arguments: [
             ("", "it is empty"), ("secret", "the request line doesn't have three parts"),
             ("eyJhbGciOiJFUzI1NiJ9.e30.secret\n", "the request line doesn't have three parts"),
@@ -122,7 +123,7 @@ struct RawMessageTests {
         #expect(endless == .failure(2, "jwt http verify: /dev/zero: larger than 64 MiB\n"))
     }
 
-    @Test("Rejects malformed, repeated and too many signatures")
+    @Test("Rejects malformed, repeated and too many signatures", .shows("M21"))
     func signatures() throws {
         #expect(try scene.code("GET / HTTP/1.1\nHost: a\n\n") == "noSignature")
         let value = try #require(text.split(separator: "\r\n").first { $0.hasPrefix("Signature: ") })
@@ -145,7 +146,7 @@ struct RawMessageTests {
         #expect(try scene.code(text.replacing("sig-b26", with: "renamed")) == nil)
     }
 
-    @Test("Escapes invisible characters, and shows no credentials")
+    @Test("Escapes invisible characters, and shows no credentials", .shows("M21"))
     func visible() throws {
         let message = text.replacing(
             "Date:",
@@ -300,7 +301,7 @@ struct RecordingTests {
         #expect(try verify("--require content-digest").status == 1)
     }
 
-    @Test("Says what the recording lost")
+    @Test("Says what the recording lost", .shows("M21"))
     func losses() throws {
         let message = try HTTPScene.sample("b22").message
         let text = try #require(message.content)

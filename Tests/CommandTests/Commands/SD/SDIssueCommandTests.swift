@@ -81,7 +81,7 @@ struct SDIssueCommandTests {
         return try UnverifiedSDJWT(result.output.trimmingCharacters(in: .newlines))
     }
 
-    @Test("Hides the chosen claims of a file, and includes the holder's key")
+    @Test("Hides the chosen claims of a file, and includes the holder's key", .shows("RFC 9901 §4–§8"))
     func content() throws {
         let token = try issued("--claims claims --holder-key holder.pub \(SDScene.disclosable)")
         #expect(token.unverifiedHeader == ["alg": "ES256", "typ": "sd-jwt"])
@@ -216,6 +216,7 @@ struct SDPresentCommandTests {
 
     @Test(
         "Shows only the chosen claims, and those around them",
+        .shows("RFC 9901 §4–§8"),
         arguments: [
             ("", #"{"nationalities":[]}"#), ("-d name", #"{"name":"Alice","nationalities":[]}"#),
             ("-d address", #"{"address":{"country":"DE"},"nationalities":[]}"#),
@@ -274,7 +275,7 @@ struct SDPresentCommandTests {
         #expect(try JSONObject(parsing: result.output)["token"]?.string?.hasSuffix("~") == true)
     }
 
-    @Test("Requires the issuer's key, or that the user has verified the SD-JWT before")
+    @Test("Requires the issuer's key, or that the user has verified the SD-JWT before", .shows("V17"))
     func issuer() throws {
         try scene.issue()
         #expect(try scene.shell("jwt keygen --alg ES256 --out other.pem").status == 0)

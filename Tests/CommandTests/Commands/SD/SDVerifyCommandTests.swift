@@ -20,7 +20,7 @@ struct SDVerifyCommandTests {
         ProcessResult.failure(1, "jwt sd verify: \(message)\n")
     }
 
-    @Test("Verifies the presentation of RFC 9901 §5.2 and prints the processed claims")
+    @Test("Verifies the presentation of RFC 9901 §5.2 and prints the processed claims", .shows("RFC 9901 §4–§8"))
     func specification() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc9901-sd-jwt"))
         let key = try #require(vector["keys"]?.object?["issuer"]?.object)
@@ -51,7 +51,10 @@ struct SDVerifyCommandTests {
         #expect(unbound["keyBinding"] == nil && unbound["valid"] == true)
     }
 
-    @Test("Requires a key binding for the nonce and the audience, and by the holder")
+    @Test(
+        "Requires a key binding for the nonce and the audience, and by the holder",
+        .shows("J24", "V17", "RFC 9901 §4–§8")
+    )
     func keyBinding() throws {
         try scene.issue()
         try scene.present("-d name")
@@ -189,7 +192,7 @@ struct SDVerifyCommandTests {
         #expect(endless == rejection("not a token: larger than 2 MiB"))
     }
 
-    @Test("Escapes terminal commands in claims")
+    @Test("Escapes terminal commands in claims", .shows("V18"))
     func visible() throws {
         try scene.folder.write(#"{"name":"\u001b[31m\u202ered","exp":4102444800}"#, to: "claims")
         try scene.issue("-d name")
@@ -232,7 +235,10 @@ struct SDShowCommandTests {
         try BuiltProgram.jwt.run(["sd", "show", "--at", "4102441200"] + arguments)
     }
 
-    @Test("Prints the header, the payload and the disclosures, marked as unverified for people and programs")
+    @Test(
+        "Prints the header, the payload and the disclosures, marked as unverified for people and programs",
+        .shows("V18", "RFC 9901 §4–§8")
+    )
     func contents() throws {
         let result = try Self.show(Self.token([Self.name, Self.locality, Self.address, Self.element]))
         let output = """
@@ -387,7 +393,7 @@ struct SDShowCommandTests {
         #expect(result == .failure(1, "jwt sd show: \(message)\n"))
     }
 
-    @Test("Other commands point to the commands for SD-JWTs")
+    @Test("Other commands point to the commands for SD-JWTs", .shows("V12"))
     func pointers() throws {
         let scene = try SDScene()
         try scene.issue()

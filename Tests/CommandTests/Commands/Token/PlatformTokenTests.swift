@@ -23,7 +23,10 @@ struct PlatformTokenTests {
         return try key.sign(claims)
     }
 
-    @Test("Authenticates the client with a token in a file, and caches the access token for its subject")
+    @Test(
+        "Authenticates the client with a token in a file, and caches the access token for its subject",
+        .shows("O35", "W11")
+    )
     func assertion() async throws {
         scene.authorization.register(.init(id: "workload", key: key.verificationKey))
         let path = try scene.home.write(token("workload", audience: scene.issuer) + "\n", to: "token")
@@ -92,7 +95,7 @@ struct PlatformTokenTests {
         #expect(readable.errors.contains("other users can read this token"), "\(readable)")
     }
 
-    @Test("Requests a token of GitHub Actions, without the proxy of the environment")
+    @Test("Requests a token of GitHub Actions, without the proxy of the environment", .shows("O35", "W10"))
     func gitHubActions() async throws {
         let root = try MockCertificateAuthority(name: "Root")
         var configuration = LoopbackServer.Configuration()
@@ -151,7 +154,7 @@ struct PlatformTokenTests {
         }
     }
 
-    @Test("Logs in to Vault with another source, as a profile says, and only for Vault")
+    @Test("Logs in to Vault with another source, as a profile says, and only for Vault", .shows("O39", "W19"))
     func vault() async throws {
         let root = try MockCertificateAuthority(name: "Root")
         var configuration = LoopbackServer.Configuration()
@@ -232,7 +235,7 @@ struct WhoamiCommandTests {
         token = try SigningKey.generate(.es256).sign(claims)
     }
 
-    @Test("Finds tokens in variables, and shows their claims but never the token")
+    @Test("Finds tokens in variables, and shows their claims but never the token", .shows("O35"))
     func found() throws {
         let environment = ["AS_TOKEN": token, "GITLAB_CI": "true", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "S3cr3t"]
         let result = try BuiltProgram.jwt.run(["whoami"], environment: environment)

@@ -46,7 +46,7 @@ struct RequestSignatureTests {
         return signature?["covered"]?.array?.compactMap { $0.object?["component"]?.string } ?? []
     }
 
-    @Test("Signs requests with data and files, without a token")
+    @Test("Signs requests with data and files, without a token", .shows("P43"))
     func withoutToken() async throws {
         scene.api.onAnyMethod("/orders") { _ in .text("done") }
         let url = scene.origin + "/orders?a=%2f"
@@ -112,7 +112,10 @@ struct RequestSignatureTests {
         }
     }
 
-    @Test("Signs with the profile, the ID, the tag and the components of the options")
+    @Test(
+        "Signs with the profile, the ID, the tag and the components of the options",
+        .shows("RFC 9421 §1.4, §2.5, §3.2")
+    )
     func options() async throws {
         scene.api.onAnyMethod("/x") { _ in .status(204) }
         let url = scene.origin + "/x"
@@ -200,7 +203,10 @@ struct RequestSignatureTests {
         #expect(scene.api.requests.map { $0.headers["Signature-Input"]?.contains("from-server") } == [false, true])
     }
 
-    @Test("Requires and verifies the response's signature before it prints the body")
+    @Test(
+        "Requires and verifies the response's signature before it prints the body",
+        .shows("RFC 9421 §1.4, §2.5, §3.2")
+    )
     func responses() async throws {
         let key = try SigningKey.generate(.es256)
         try scene.home.write(key.verificationKey.jwk.members.serialized(), to: "server.pub", mode: 0o644)

@@ -168,7 +168,7 @@ struct RefreshTableTests {
         ),
     ]
 
-    @Test("What each model of the server, the store and the client can reach", arguments: models)
+    @Test("What each model of the server, the store and the client can reach", .shows("L11"), arguments: models)
     private func reachable(
         model: String,
         rules: RefreshModel.Rules,

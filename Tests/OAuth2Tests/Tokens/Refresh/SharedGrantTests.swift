@@ -39,7 +39,7 @@ struct SharedGrantTests {
         #expect(try await hosts.token(on: 0) == "old")
     }
 
-    @Test("Waits for another host's refresh, and uses its token")
+    @Test("Waits for another host's refresh, and uses its token", .shows("L11"))
     func waiter() async throws {
         let hosts = SharedGrantFixture([])
         hosts.expire(Self.another)
@@ -50,7 +50,7 @@ struct SharedGrantTests {
         #expect(hosts.sent.isEmpty)
     }
 
-    @Test("Sends the token itself when another host's time has passed, and counts the attempts")
+    @Test("Sends the token itself when another host's time has passed, and counts the attempts", .shows("O27"))
     func takeover() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
         hosts.expire(Self.another)
@@ -73,7 +73,7 @@ struct SharedGrantTests {
         #expect(try await hosts.token(on: 0) == "a1")
     }
 
-    @Test("Sends nothing if the store can't be reached or written, and says why")
+    @Test("Sends nothing if the store can't be reached or written, and says why", .shows("L12"))
     func unreachable() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
         hosts.stores[0].fail(.load)
@@ -88,7 +88,7 @@ struct SharedGrantTests {
         #expect(try await own.token(on: 0) == "a1")
     }
 
-    @Test("Recognizes an announcement that was written although the store reported an error")
+    @Test("Recognizes an announcement that was written although the store reported an error", .shows("L12"))
     func unknownOutcome() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
         hosts.stores[0].fail(.answer)
@@ -110,7 +110,7 @@ struct SharedGrantTests {
         #expect((hosts.stores[0].written.count, hosts.record?.refreshToken) == (2, Secret("r1")))
     }
 
-    @Test("Doesn't send a token whose announcement took too long, and announces it again")
+    @Test("Doesn't send a token whose announcement took too long, and announces it again", .shows("L13"))
     func slowAnnouncement() async throws {
         let hosts = SharedGrantFixture([.tokens("a1", refresh: "r1")])
         hosts.stores[0].beforeNextWrite { _ in hosts.time.advance(by: .seconds(5)) }
@@ -219,7 +219,7 @@ struct SharedGrantTests {
         #expect(hosts.sent.count == 1)
     }
 
-    @Test("A store that was set back is an error until the user signs in, and nothing is sent")
+    @Test("A store that was set back is an error until the user signs in, and nothing is sent", .shows("L14"))
     func setBack() async throws {
         let hosts = SharedGrantFixture([
             .tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2"), .tokens("a3", refresh: "r3"),

@@ -24,7 +24,11 @@ struct StoreOutageTests {
         return hosts
     }
 
-    @Test("An end that the store couldn't record is known at once, and recorded later", arguments: [true, false])
+    @Test(
+        "An end that the store couldn't record is known at once, and recorded later",
+        .shows("S18"),
+        arguments: [true, false]
+    )
     func lateEnd(isLost: Bool) async throws {
         let hosts = hosts(isLost: isLost)
         for _ in 1...2 {

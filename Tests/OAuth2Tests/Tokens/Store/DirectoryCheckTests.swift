@@ -20,7 +20,10 @@ struct DirectoryCheckTests {
 
     private func chmod(_ mode: mode_t, _ path: String) { #expect(unsafe Glibc.chmod(path, mode) == 0) }
 
-    @Test("Rejects a parent folder that others can write to, with its name and the command that repairs it")
+    @Test(
+        "Rejects a parent folder that others can write to, with its name and the command that repairs it",
+        .shows("S12")
+    )
     func parents() async throws {
         try await withTemporaryDirectory { directory in
             let parent = directory.path + "/a b"
@@ -38,7 +41,7 @@ struct DirectoryCheckTests {
         }
     }
 
-    @Test("Rejects a store folder that others can write to, even a sticky one")
+    @Test("Rejects a store folder that others can write to, even a sticky one", .shows("S12"))
     func store() async throws {
         try await withTemporaryDirectory { directory in
             let store = directory.path + "/it's"
@@ -52,7 +55,7 @@ struct DirectoryCheckTests {
         }
     }
 
-    @Test("Checks both paths of a link to the store, and resolves it once")
+    @Test("Checks both paths of a link to the store, and resolves it once", .shows("S12"))
     func links() async throws {
         try await withTemporaryDirectory { directory in
             let (open, real, link) = ("\(directory.path)/open", "\(directory.path)/real", "\(directory.path)/link")
@@ -75,7 +78,8 @@ struct DirectoryCheckTests {
 
     @Test(
         "Rejects a folder of another user by name",
-        .enabled(if: geteuid() == 0, "only root can change a folder's owner")
+        .enabled(if: geteuid() == 0, "only root can change a folder's owner"),
+        .shows("S12")
     )
     func owner() async throws {
         try await withTemporaryDirectory { directory in
@@ -101,6 +105,7 @@ struct DirectoryCheckTests {
 
     @Test(
         "Locks a file again if it was replaced meanwhile, so that two processes can't hold the lock",
+        .shows("S13"),
         arguments: [true, false]
     )
     func replaced(isPatient: Bool) async throws {

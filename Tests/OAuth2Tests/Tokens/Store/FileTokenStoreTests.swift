@@ -10,7 +10,7 @@ struct FileTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))
 
-    @Test("Directory and files are accessible only to their owner")
+    @Test("Directory and files are accessible only to their owner", .shows("Y3"))
     func permissions() async throws {
         try await withTemporaryDirectory { parent in
             let directory = parent.appending(path: "a/b")
@@ -24,7 +24,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("Rejects a directory that others can write to")
+    @Test("Rejects a directory that others can write to", .shows("Z8"))
     func openDirectory() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: directory.path)
@@ -37,7 +37,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("An encrypted file contains no secret, and is unusable without the key or with another key")
+    @Test("An encrypted file contains no secret, and is unusable without the key or with another key", .shows("Y3"))
     func encryption() async throws {
         try await withStore(encryptionKey: Self.key) { store, directory, file in
             let text = try String(contentsOf: file, encoding: .utf8)
@@ -218,7 +218,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("Doesn't follow a link in place of the file")
+    @Test("Doesn't follow a link in place of the file", .shows("Z8"))
     func link() async throws {
         try await withStore { store, directory, file in
             let elsewhere = directory.appending(path: "elsewhere")
@@ -261,7 +261,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("Records a refresh token before sending it, so that a crash isn't taken for a revocation")
+    @Test("Records a refresh token before sending it, so that a crash isn't taken for a revocation", .shows("O23"))
     func possiblyLost() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory)

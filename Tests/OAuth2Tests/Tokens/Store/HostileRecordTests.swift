@@ -79,7 +79,11 @@ struct HostileRecordTests {
         )
     }
 
-    @Test("Any number in a record leads to a token or an error, and a sign-in repairs the record", arguments: rows)
+    @Test(
+        "Any number in a record leads to a token or an error, and a sign-in repairs the record",
+        .shows("S17"),
+        arguments: rows
+    )
     func numbers(row: Row) async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let store = store(row, fixture.time)

@@ -10,7 +10,7 @@ import Testing
 /// Before a release, run them with `ROTATIONS=200 PROCESSES=8` and `KILLS=100`.
 @Suite("FileTokenStore: shared between processes", .limitedConcurrency(timeLimit: .seconds(1800)), .tags(.concurrency))
 struct SharedStoreTests {
-    @Test("Rotations by several processes never use a refresh token twice")
+    @Test("Rotations by several processes never use a refresh token twice", .shows("L9", "O22", "Y9"))
     func rotations() async throws {
         let (processes, rotations) = (number("PROCESSES", 3), number("ROTATIONS", 5))
         try await withRotators { authorization, start in
@@ -24,14 +24,17 @@ struct SharedStoreTests {
         }
     }
 
-    @Test("With a grace period at the server, killed processes cost no other process the token")
+    @Test("With a grace period at the server, killed processes cost no other process the token", .shows("L9"))
     func killsWithGrace() async throws {
         let outcome = try await killing(isForgiving: true, upTo: number("KILLS", 4))
         #expect(outcome.words.allSatisfy { $0.hasPrefix("usable") }, "\(outcome.words)")
         #expect(outcome.reuses == 0)
     }
 
-    @Test("Without a grace period, every remaining process has a token or reports a possibly lost rotation")
+    @Test(
+        "Without a grace period, every remaining process has a token or reports a possibly lost rotation",
+        .shows("L9", "L10", "O22", "S5")
+    )
     func kills() async throws {
         let count = number("KILLS", 4)
         var (kills, families, told) = (0, 0, 0)

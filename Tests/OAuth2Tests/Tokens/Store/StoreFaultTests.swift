@@ -33,7 +33,12 @@ struct StoreFaultTests {
     }()
 
     #if compiler(>=6.3)  // Swift 6.2 doesn't capture values in exit tests.
-        @Test("Faults of an in-memory store, alone and in pairs, cost no family", arguments: Way.allCases, [0, 1])
+        @Test(
+            "Faults of an in-memory store, alone and in pairs, cost no family",
+            .shows("S1"),
+            arguments: Way.allCases,
+            [0, 1]
+        )
         func inMemory(way: Way, rotation: Int) async {
             await #expect(processExitsWith: .success) { [way = way as Way, rotation = rotation as Int] in
                 try await StoreFaultTests.play(StoreFaultTests.plans, way, after: rotation) { _, timeSource in
@@ -42,7 +47,7 @@ struct StoreFaultTests {
             }
         }
 
-        @Test("Faults of a file store, alone and in sequence, cost no family", arguments: Way.allCases)
+        @Test("Faults of a file store, alone and in sequence, cost no family", .shows("S1"), arguments: Way.allCases)
         func inFiles(way: Way) async {
             await #expect(processExitsWith: .success) { [way = way as Way] in
                 let plans = StoreFaultTests.plans.filter { plan in

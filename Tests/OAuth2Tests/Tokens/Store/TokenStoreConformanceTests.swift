@@ -18,7 +18,7 @@ struct TokenStoreConformanceTests {
         .check()
     }
 
-    @Test("The file store conforms, unencrypted and encrypted", arguments: [nil, Self.key])
+    @Test("The file store conforms, unencrypted and encrypted", .shows("4.19"), arguments: [nil, Self.key])
     func files(key: Secret?) async throws {
         try await withTemporaryDirectory { directory in
             let count = Mutex(0)
@@ -37,7 +37,7 @@ struct TokenStoreConformanceTests {
         }
     }
 
-    @Test("Detects a store that breaks a promise", arguments: Fault.allCases)
+    @Test("Detects a store that breaks a promise", .shows("L10", "4.19"), arguments: Fault.allCases)
     private func faults(fault: Fault) async {
         let error = await #expect(throws: TokenStoreConformance.Violations.self) {
             try await TokenStoreConformance {
@@ -204,7 +204,7 @@ struct TokenStoreConformanceTests {
         }
     }
 
-    @Test("Records differ in each property, and texts in their Unicode spelling")
+    @Test("Records differ in each property, and texts in their Unicode spelling", .shows("K5"))
     func records() {
         let changes: [(inout TokenRecord, String) -> Void] = [
             { $0.accessToken = Secret($1) }, { $0.tokenType = $1 }, { $0.scope = $1 },

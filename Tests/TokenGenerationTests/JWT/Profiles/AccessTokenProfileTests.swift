@@ -27,6 +27,7 @@ struct AccessTokenProfileTests {
 
     @Test(
         "Accepts the sample of RFC 9068, with every notation of its type and no other type",
+        .shows("F5", "RFC 9068 §2, §4", "RFC 8725bis §3.11 (types)", "RFC 8725bis §3.12"),
         arguments: [
             ("at+JWT", nil), ("at+jwt", nil), ("application/at+jwt", nil), ("APPLICATION/AT+JWT", nil),
             ("JWT", .typeMismatch), ("dpop+jwt", .typeMismatch), ("text/at+jwt", .typeMismatch), ("", .typeMismatch),
@@ -39,6 +40,7 @@ struct AccessTokenProfileTests {
 
     @Test(
         "Rejects a token with a wrong or without a required claim",
+        .shows("RFC 9068 §2, §4"),
         arguments: [
             ("iss", "https://authorization-server.example.com", .issuerMismatch), ("aud", "other", .audienceMismatch),
             ("iss", ["https://authorization-server.example.com/"], .malformedClaim), ("client_id", 1, .malformedClaim),
@@ -57,6 +59,7 @@ struct AccessTokenProfileTests {
 
     @Test(
         "An assertion is only for this server, short-lived, and has all claims, with equal issuer and subject",
+        .shows("RFC 7523 §3, RFC 10070 §4"),
         arguments: [
             ([:], nil), (["sub": "other"], .subjectMismatch), (["aud": "else"], .audienceMismatch),
             (["jti": nil], .missingClaim), (["iss": nil], .missingClaim), (["sub": nil], .missingClaim),
@@ -79,7 +82,7 @@ struct AccessTokenProfileTests {
         #expect(try refusal(of: token, by: bound) == (isOther ? .issuerMismatch : expected))
     }
 
-    @Test("Rejects an access token as an assertion and as a plain token")
+    @Test("Rejects an access token as an assertion and as a plain token", .shows("D11", "F5", "RFC 8725bis §3.12"))
     func confusion() throws {
         let claims = #"{"iss":"c","sub":"c","aud":"a","exp":1700000100,"jti":"j"}"#
         for (type, expected) in [

@@ -29,6 +29,7 @@ struct AppleProfileTests {
 
     @Test(
         "Accepts RS256, which Apple's keys are for, and ES256, which its guide names, and no other algorithm",
+        .shows("Sign in with Apple"),
         arguments: [
             (.rs256, nil), (.es256, nil), (.ps256, .algorithmMismatch), (.rs512, .algorithmMismatch),
             (.es384, .algorithmMismatch), (.ed25519, .algorithmMismatch),
@@ -40,6 +41,7 @@ struct AppleProfileTests {
 
     @Test(
         "Checks issuer, client, times and nonce, which is optional only if the platform doesn't support it",
+        .shows("I7", "J28", "Sign in with Apple"),
         arguments: [
             (["iss": "https://appleid.apple.com/"], .issuerMismatch),
             (["iss": "https://account.apple.com"], .issuerMismatch), (["aud": "com.example.other"], .audienceMismatch),
@@ -64,6 +66,7 @@ struct AppleProfileTests {
 
     @Test(
         "Accepts Booleans and their names as strings, and nothing else",
+        .shows("I8", "Sign in with Apple"),
         arguments: [
             (true, nil), (false, nil), ("true", nil), ("false", nil), ("True", .malformedClaim), ("", .malformedClaim),
             (1, .malformedClaim), (nil, .malformedClaim), (["true"], .malformedClaim),
@@ -77,6 +80,7 @@ struct AppleProfileTests {
 
     @Test(
         "An address is verified only if the token says so",
+        .shows("I8"),
         arguments: [
             ([:], true), (["email_verified": true], true), (["email_verified": "false"], false),
             (["email_verified": false], false), (["email_verified": nil], false), (["email": nil], false),

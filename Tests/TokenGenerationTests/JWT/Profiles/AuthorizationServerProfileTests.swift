@@ -19,6 +19,7 @@ struct AuthorizationServerProfileTests {
 
     @Test(
         "Keycloak: accepts access tokens in both formats, but no ID token or refresh token",
+        .shows("J28"),
         arguments: [
             ([:], [:], nil), ([:], ["typ": "at+jwt"], nil), (["typ": "DPoP"], [:], nil),
             (["typ": "ID"], [:], .claimMismatch), (["typ": "Refresh"], [:], .claimMismatch),

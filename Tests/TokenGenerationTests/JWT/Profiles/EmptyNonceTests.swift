@@ -7,6 +7,7 @@ import TokenGeneration
 struct EmptyNonceTests {
     @Test(
         "An ID token never matches an empty nonce",
+        .shows("K12"),
         arguments: [["nonce": ""], ["nonce": nil], ["nonce": nil, "nonce_supported": false]] as [[String: JSONValue?]]
     )
     func idToken(changes: [String: JSONValue?]) throws {
@@ -25,7 +26,7 @@ struct EmptyNonceTests {
         }
     }
 
-    @Test("A DPoP proof never matches an empty nonce")
+    @Test("A DPoP proof never matches an empty nonce", .shows("K12"))
     func proof() throws {
         let generator = try DPoPProofGenerator(key: Fixture.signingKey())
         let now = Date(timeIntervalSince1970: Double(Fixture.now))

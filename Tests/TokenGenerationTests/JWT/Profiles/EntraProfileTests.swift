@@ -83,7 +83,10 @@ struct EntraProfileTests {
 
     // MARK: Tenants
 
-    @Test("Accepts the documented tokens of both versions, only with the policy of their version")
+    @Test(
+        "Accepts the documented tokens of both versions, only with the policy of their version",
+        .shows("Microsoft identity platform")
+    )
     func versions() throws {
         #expect(try Self.refusal() == nil)
         #expect(try Self.oldRefusal() == nil)
@@ -94,6 +97,7 @@ struct EntraProfileTests {
 
     @Test(
         "Accepts only the tenants of the list, in any case",
+        .shows("I2"),
         arguments: [
             ([tenant], nil), ([other, tenant], nil), ([tenant.uppercased()], nil), ([other], .issuerMismatch),
             ([], .issuerMismatch), (["common"], .issuerMismatch), (["{tenantid}"], .issuerMismatch),
@@ -106,6 +110,7 @@ struct EntraProfileTests {
 
     @Test(
         "The issuer must be that of the tenant in tid, with and without a list",
+        .shows("I3", "J28", "Microsoft identity platform", "RFC 8725bis §3.8 (tenants)"),
         arguments: [
             ([:], nil, nil), (["tid": .string(other)], .issuerMismatch, .issuerMismatch),
             (["tid": nil], .missingClaim, .missingClaim), (["tid": "common"], .malformedClaim, .malformedClaim),
@@ -130,6 +135,7 @@ struct EntraProfileTests {
 
     @Test(
         "A key for one tenant doesn't sign for another",
+        .shows("I3", "Microsoft identity platform", "RFC 8725bis §3.8 (tenants)"),
         arguments: [
             ("https://login.microsoftonline.com/{tenantid}/v2.0", nil),
             ("https://login.microsoftonline.com/{tenantId}/v2.0", nil), (issuer(tenant), nil), (nil, nil),
@@ -162,6 +168,7 @@ struct EntraProfileTests {
 
     @Test(
         "Rejects an ID token, another audience and another algorithm at the API",
+        .shows("I4"),
         arguments: [
             (["azp": nil], .missingClaim), (["aud": "api://other"], .audienceMismatch), (["sub": nil], .missingClaim),
             (["exp": 1_537_230_000], .expired), (["nbf": 1_537_240_000], .notYetValid),
@@ -195,7 +202,7 @@ struct EntraProfileTests {
         #expect(try Self.userRefusal(changes, by: provider) == expected)
     }
 
-    @Test("Users of every tenant are accepted only by the policy whose name says so")
+    @Test("Users of every tenant are accepted only by the policy whose name says so", .shows("I2"))
     func everyTenant() throws {
         let anyTenant = IdentityProvider.entraSkippingTenantCheck()
         let tenant = JSONValue.string(Self.other)

@@ -33,7 +33,10 @@ struct GoogleProfileTests {
         )
     }
 
-    @Test("Accepts the documented token under both names of the issuer, and no other")
+    @Test(
+        "Accepts the documented token under both names of the issuer, and no other",
+        .shows("J28", "Google OpenID Connect")
+    )
     func issuers() throws {
         #expect(try Self.refusal() == nil)
         #expect(try Self.refusal(["iss": "accounts.google.com"]) == nil)
@@ -48,6 +51,7 @@ struct GoogleProfileTests {
 
     @Test(
         "Accepts only users of the hosted domain, regardless of their address",
+        .shows("I5", "Google OpenID Connect"),
         arguments: [
             ([:], "example.com", nil), ([:], "EXAMPLE.com", nil),
             (["hd": "other.example"], "example.com", .claimMismatch),
@@ -60,7 +64,7 @@ struct GoogleProfileTests {
         #expect(try Self.refusal(changes, by: .google(hostedDomain: domain)) == expected)
     }
 
-    @Test("Accepts a token that the server's own app requested, but not one of another party")
+    @Test("Accepts a token that the server's own app requested, but not one of another party", .shows("I6"))
     func authorizedParty() throws {
         let changes: [String: JSONValue?] = ["azp": .string(Self.app)]
         #expect(try Self.refusal(changes) == .authorizedPartyMismatch)
@@ -102,6 +106,7 @@ struct GoogleProfileTests {
 
     @Test(
         "Accepts a service account of the list, and none of another project",
+        .shows("I6", "Google OpenID Connect"),
         arguments: [
             ([:], [account], nil), ([:], ["other@x.example", account], nil),
             (["email": "caller@attacker.iam.gserviceaccount.com"], [account], .claimMismatch),

@@ -42,6 +42,7 @@ struct IDTokenProfileTests {
 
     @Test(
         "Checks issuer, audience, authorized party and nonce as OpenID Connect requires",
+        .shows("F6", "OpenID Connect Core §3.1.3.7, A.4, A.6"),
         arguments: [
             ([:], nil), (["iss": "https://other"], .issuerMismatch), (["iss": nil], .missingClaim),
             (["sub": nil], .missingClaim), (["sub": ""], .malformedClaim), (["iat": nil], .missingClaim),
@@ -57,6 +58,7 @@ struct IDTokenProfileTests {
 
     @Test(
         "Additional audiences must all be trusted, and never replace the client",
+        .shows("K16"),
         arguments: [
             (["c", "api"], [], .audienceMismatch), (["c", "api"], ["api"], nil), (["api", "c"], ["api", "b"], nil),
             (["c", "api", "x"], ["api"], .audienceMismatch), (["api"], ["api"], .audienceMismatch),
@@ -68,7 +70,7 @@ struct IDTokenProfileTests {
         #expect(try Self.refusal(changes, trustedAudiences: trusted) == expected)
     }
 
-    @Test("Rejects an unexpected nonce, and an access token as an ID token")
+    @Test("Rejects an unexpected nonce, and an access token as an ID token", .shows("D11"))
     func unexpected() throws {
         #expect(try Self.refusal([:], nonce: nil) == .nonceMismatch)
         #expect(try Self.refusal(["nonce": nil], nonce: nil) == nil)
@@ -76,7 +78,10 @@ struct IDTokenProfileTests {
         #expect(try Self.refusal([:], type: "JWT") == nil)
     }
 
-    @Test("Compares at_hash if it's present, and requires c_hash (OpenID Connect Core, A.4 and A.6)")
+    @Test(
+        "Compares at_hash if it's present, and requires c_hash (OpenID Connect Core, A.4 and A.6)",
+        .shows("F6", "OpenID Connect Core §3.1.3.7, A.4, A.6")
+    )
     func hashes() throws {
         // The values of the specification are for RS256. ES256 has the same hash function.
         let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"

@@ -30,6 +30,7 @@ struct JWTSVIDTests {
 
     @Test(
         "§2.1: accepts the nine algorithms, with keys of a bundle or keys that state them",
+        .shows("JWT-SVID §2"),
         arguments: [JWSAlgorithm.rs256, .rs384, .rs512, .es256, .es384, .es512, .ps256, .ps384, .ps512]
     )
     func algorithms(algorithm: JWSAlgorithm) throws {
@@ -45,6 +46,7 @@ struct JWTSVIDTests {
 
     @Test(
         "§2.1: rejects every other algorithm, even with a key for it, and RSA keys of a bundle for another one",
+        .shows("JWT-SVID §2", "RFC 8725bis §3.1 (issuers)"),
         arguments: [JWSAlgorithm.es256k, .ed25519, .ed448, .edDSA, .ps256]
     )
     func otherAlgorithms(algorithm: JWSAlgorithm) throws {
@@ -61,6 +63,7 @@ struct JWTSVIDTests {
 
     @Test(
         "§2: kid is optional, typ is absent, JWT or JOSE, and every other header is rejected",
+        .shows("JWT-SVID §2"),
         arguments: [
             (["kid": nil], nil), (["kid": "2"], .unknownKey), (["typ": nil], nil), (["typ": "JWT"], nil),
             (["typ": "JOSE"], nil), (["typ": "jose"], nil), (["typ": "at+jwt"], .typeMismatch),
@@ -74,7 +77,7 @@ struct JWTSVIDTests {
         #expect(try Self.refusal(header: changes) == expected)
     }
 
-    @Test("§5.1: rejects the JSON serialization")
+    @Test("§5.1: rejects the JSON serialization", .shows("JWT-SVID §3–§6"))
     func serialization() throws {
         var issuer = TokenIssuer.spiffe(trustDomain: "prod.example")
         issuer.policy.currentDate = { Date(timeIntervalSince1970: 1_700_000_000) }
@@ -88,6 +91,7 @@ struct JWTSVIDTests {
 
     @Test(
         "§3, §4: requires sub, aud and exp, and no iss",
+        .shows("J28", "JWT-SVID §3–§6"),
         arguments: [
             ([:], nil), (["sub": nil], .missingClaim), (["aud": nil], .missingClaim), (["exp": nil], .missingClaim),
             (["aud": .string(audience)], nil), (["aud": ["x", .string(audience)]], nil),
@@ -103,6 +107,7 @@ struct JWTSVIDTests {
 
     @Test(
         "§3.1: sub is a SPIFFE ID of the trust domain",
+        .shows("I14"),
         arguments: [
             ("spiffe://prod.example", nil), ("spiffe://prod.example/a/b", nil),
             ("spiffe://test.example/orders", .subjectMismatch), ("spiffe://prod.example.test/orders", .subjectMismatch),
@@ -130,6 +135,7 @@ struct JWTSVIDTests {
 
     @Test(
         "§6.2: only the bundle's keys for JWT-SVIDs count",
+        .shows("I15", "JWT-SVID §3–§6"),
         arguments: [
             ("jwt-svid", nil), ("x509-svid", .keyMismatch), ("JWT-SVID", .keyMismatch), ("sig", .keyMismatch),
             (nil, .keyMismatch), ("", .keyMismatch),

@@ -35,6 +35,7 @@ struct JobProfileTests {
 
     @Test(
         "Accepts a workflow's token in all formats of sub",
+        .shows("I10", "GitHub Actions, GitLab"),
         arguments: [
             "repo:octo-org/octo-repo:environment:prod", "repo:octo-org@65/octo-repo@74:environment:prod",
             "repo:octo-org/octo-repo:ref:refs/heads/main", "repo:octo-org/octo-repo:pull_request",
@@ -48,6 +49,7 @@ struct JobProfileTests {
 
     @Test(
         "Compares each required claim exactly",
+        .shows("I10", "J28"),
         arguments: [
             (["repository_id": "74"], [:], nil),
             (["repository": "octo-org/octo-repo", "ref": "refs/heads/main"], [:], nil),
@@ -76,6 +78,7 @@ struct JobProfileTests {
 
     @Test(
         "Rejects every token if the requirements name no repository, owner or enterprise",
+        .shows("I9"),
         arguments: [
             [:], ["ref": "refs/heads/main"], ["environment": "prod"], ["actor": "octocat"],
             ["job_workflow_ref": "octo-org/octo-automation/.github/workflows/oidc.yml@refs/heads/main"],
@@ -90,6 +93,7 @@ struct JobProfileTests {
 
     @Test(
         "Rejects the owner's URL as audience, other issuers, and tokens without the documented claims",
+        .shows("I11"),
         arguments: [
             (["aud": "https://github.com/octo-org"], .audienceMismatch), (["aud": nil], .missingClaim),
             (["iss": .string("\(issuer)/octocat-inc")], .issuerMismatch),
@@ -102,7 +106,7 @@ struct JobProfileTests {
         #expect(try Self.refusal(changes) == expected)
     }
 
-    @Test("An enterprise's issuer replaces that of github.com")
+    @Test("An enterprise's issuer replaces that of github.com", .shows("GitHub Actions, GitLab"))
     func enterprise() throws {
         let own = "\(Self.issuer)/octocat-inc"
         let profile = TokenIssuer.gitHubActions(requiring: ["repository_id": "74"], issuer: own)
@@ -114,7 +118,7 @@ struct JobProfileTests {
         #expect(keys?.absoluteString == "\(Self.issuer)/.well-known/jwks")
     }
 
-    @Test("Rejects other algorithms, even if the issuer published a key for one")
+    @Test("Rejects other algorithms, even if the issuer published a key for one", .shows("I1"))
     func algorithms() throws {
         for algorithm in [JWSAlgorithm.es256, .ps256, .rs512] {
             var workflow = Self.workflow
@@ -143,6 +147,7 @@ struct JobProfileTests {
 
     @Test(
         "Compares each required claim of a GitLab job, and requires a project or a namespace",
+        .shows("I9", "GitHub Actions, GitLab"),
         arguments: [
             (["project_id": "20"], [:], nil),
             (["namespace_id": "72", "ref_path": "refs/heads/feature-branch-1"], [:], nil),

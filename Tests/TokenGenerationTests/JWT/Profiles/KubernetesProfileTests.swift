@@ -52,6 +52,7 @@ struct KubernetesProfileTests {
 
     @Test(
         "Accepts a bound token of the service account, only with the algorithms of API servers",
+        .shows("Kubernetes (issuer)"),
         arguments: [
             (.rs256, nil), (.es256, nil), (.es384, nil), (.es512, nil), (.rs512, .algorithmMismatch),
             (.ps256, .algorithmMismatch), (.ed25519, .algorithmMismatch),
@@ -65,6 +66,7 @@ struct KubernetesProfileTests {
 
     @Test(
         "Rejects another service account, issuer or audience, and a legacy token that never expires",
+        .shows("I12", "J28", "Kubernetes (issuer)"),
         arguments: [
             (["sub": "system:serviceaccount:shop:payments"], .subjectMismatch),
             (["sub": "system:serviceaccount:other:orders"], .subjectMismatch), (["sub": "orders"], .subjectMismatch),
@@ -93,6 +95,7 @@ struct KubernetesProfileTests {
 
     @Test(
         "Requires the pod to which the token is bound, unless the policy says otherwise",
+        .shows("I12", "Kubernetes (issuer)"),
         arguments: [
             (nil, .missingClaim), (["name": "x"], .missingClaim), (["uid": "x"], .missingClaim), ("x", .malformedClaim),
             (["name": "", "uid": "x"], .malformedClaim),
@@ -103,7 +106,7 @@ struct KubernetesProfileTests {
         #expect(try Self.refusal(Self.changed(["pod": pod]), by: Self.profile(pod: .optional)) == nil)
     }
 
-    @Test("Compares the UID of the service account")
+    @Test("Compares the UID of the service account", .shows("I12"))
     func uid() throws {
         #expect(try Self.refusal(by: Self.profile(uid: Self.uid)) == nil)
         #expect(try Self.refusal(by: Self.profile(uid: "other")) == .claimMismatch)
@@ -113,7 +116,7 @@ struct KubernetesProfileTests {
         #expect(try Self.refusal(nameless) == nil)
     }
 
-    @Test("Names that contain a colon or are empty match nothing")
+    @Test("Names that contain a colon or are empty match nothing", .shows("I13"))
     func names() throws {
         #expect(try Self.refusal(by: Self.profile("", "orders")) == .subjectMismatch)
         let changes = Self.changed(["namespace": "a", "serviceaccount": ["name": "b:c"]])

@@ -59,6 +59,7 @@ struct LogoutTokenPolicyTests {
 
     @Test(
         "Rejects other tokens, such as an ID token",
+        .shows("G16", "OpenID Connect Back-Channel Logout 1.0 §2.4, §2.6"),
         arguments: [
             (["nonce": "n"], .prohibitedClaim), (["sub": nil, "sid": nil], .checkFailed), (["sid": ""], .checkFailed),
             (["sub": nil, "sid": 7], .checkFailed), (["events": .string(event)], .checkFailed),
@@ -72,7 +73,7 @@ struct LogoutTokenPolicyTests {
         #expect(code { try verify(changes) } == expected)
     }
 
-    @Test("A token ends a session once")
+    @Test("A token ends a session once", .shows("G16", "OpenID Connect Back-Channel Logout 1.0 §2.4, §2.6"))
     func once() async throws {
         var policy = ValidationPolicy.logoutToken(issuer: "https://id.example", clientID: "shop")
         policy.currentDate = { Date(timeIntervalSince1970: 1_000_000_060) }

@@ -7,6 +7,7 @@ import TokenGeneration
 struct SPIFFEIDTests {
     @Test(
         "Parses valid IDs",
+        .shows("SPIFFE ID §2"),
         arguments: [
             ("spiffe://example.org", "example.org", ""), ("spiffe://example.org/a", "example.org", "/a"),
             ("spiffe://staging.example.com/payments/web-fe", "staging.example.com", "/payments/web-fe"),
@@ -25,6 +26,7 @@ struct SPIFFEIDTests {
 
     @Test(
         "Rejects every other text",
+        .shows("I14", "SPIFFE ID §2"),
         arguments: [
             "", "spiffe", "spiffe:", "spiffe:/", "spiffe://", "spiffe:///", "spiffe:///path", "spiffe:example.org",
             "SPIFFE://example.org", "Spiffe://example.org", "https://example.org/a", "//example.org/a",
@@ -46,7 +48,7 @@ struct SPIFFEIDTests {
         #expect(code { try SPIFFEID(text) } == .malformedClaim)
     }
 
-    @Test("§2.3: the ID has at most 2048 bytes, and the trust domain 255")
+    @Test("§2.3: the ID has at most 2048 bytes, and the trust domain 255", .shows("SPIFFE ID §2"))
     func sizes() throws {
         let domain = String(repeating: "a", count: 255)
         #expect(try SPIFFEID("spiffe://\(domain)").trustDomain == domain)
