@@ -9,6 +9,10 @@ Then all hosts remember the same identifiers in an EtcdReplayCache: each is acce
 With --nodes 0, the hosts are processes that share a FileTokenStore, for comparison. Prints figures,
 and exits with 1 if an assertion fails. Requires root.
 """
+# The rows of the pages that this script shows:
+# shows: L11
+# shows: L17
+# shows: O27
 import argparse
 import json
 import os

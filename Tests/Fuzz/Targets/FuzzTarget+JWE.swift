@@ -1,6 +1,7 @@
 import Foundation
 import TokenGeneration
 
+// shows: E24
 extension FuzzTarget {
     /// Reads a text as a JWE in either form.
     ///

@@ -1,6 +1,7 @@
 import Foundation
 import TokenGeneration
 
+// shows: D17
 extension FuzzTarget {
     /// Reads a text as a compact JWS, with an attached and with a detached payload.
     static func compact(_ text: String) {

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 
+// shows: N17
 extension FuzzTarget {
     /// Reads lines as each type of structured field.
     ///

@@ -7,7 +7,7 @@ import TokenGeneration
 private let path = "wycheproof/json_web_crypto_test.json"
 
 /// C2SP/wycheproof's `json_web_crypto_test.json`: signed and encrypted texts that are changed,
-/// incomplete, or made for another key. Deviations are documented in `Docs/Wycheproof.md`.
+/// incomplete, or made for another key. Deviations are documented in `Docs/Standards.md`.
 @Suite(
     "Wycheproof JSON Web Crypto",
     .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TokenGeneration
 
-/// The attacks on encrypted tokens in Docs/TokenAttacks.md.
+/// The attacks on encrypted tokens in Docs/Attacks.md.
 @Suite("Attacks on encrypted tokens", .computing)
 struct JWEAttackTests {
     @Test(

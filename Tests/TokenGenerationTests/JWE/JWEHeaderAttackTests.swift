@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The attacks on the headers of encrypted tokens in Docs/TokenAttacks.md.
+/// The attacks on the headers of encrypted tokens in Docs/Attacks.md.
 @Suite("Attacks on the headers of encrypted tokens", .computing)
 struct JWEHeaderAttackTests {
     @Test(

@@ -8,7 +8,7 @@ import TokenGeneration
 private let path = "wycheproof/json_web_signature_test.json"
 
 /// C2SP/wycheproof's `json_web_signature_test.json`. Deviations are documented in
-/// `Docs/Wycheproof.md`.
+/// `Docs/Standards.md`.
 @Suite(
     "Wycheproof JSON Web Signature",
     .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"),
