@@ -127,7 +127,8 @@ private struct Row {
         }
     }
 
-    /// Returns the rows that a file shows: the arguments of `.shows(…)`, and lines such as `# shows: A1`.
+    /// Returns the rows that a file shows: the arguments of `.shows(…)`, and lines such as
+    /// `# shows: A1`.
     static func shown(in source: String) -> [String] {
         var names: [String] = []
         for call in source.components(separatedBy: ".shows(").dropFirst() {
