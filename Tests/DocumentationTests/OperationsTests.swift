@@ -5,72 +5,62 @@ import Testing
 /// Compares the tables for operators with the codes, events and counters in the sources.
 @Suite("Docs/Observability.md and Docs/ErrorCodes.md", .computing)
 struct OperationsTests {
-    /// A table and the source file with the names that its first column must have.
+    /// A table and the public type with the names that its first column must have.
     struct Vocabulary: Sendable, CustomTestStringConvertible {
         /// The page with the table.
         var page = "Docs/ErrorCodes.md"
         /// The heading above the table.
         let heading: String
-        /// The file that declares the names.
-        let path: String
+        /// The name of the type.
+        let type: String
         /// The text of a declaration before its name.
         var beginning = "        case "
 
+        /// The names of the codes of an error.
+        static func codes(_ type: String) -> Self { Self(heading: "### `\(type)`", type: type) }
+
         var testDescription: String { heading }
+
+        /// The source of the type, without what follows in its file.
+        func source() throws -> String {
+            for path in Repository.paths(in: "Sources") where path.hasSuffix(".swift") {
+                let text = try #require(Repository.text(path))
+                guard let start = text.range(of: "\npublic (struct|enum) \(type)\\b", options: .regularExpression)
+                else {
+                    continue
+                }
+                return text[start.lowerBound...].components(separatedBy: "\n}\n")[0]
+            }
+            throw CocoaError(.fileNoSuchFile, userInfo: ["type": type])
+        }
     }
 
-    private static let vocabularies = [
-        Vocabulary(
-            heading: "### `OAuth2Error`",
-            path: "Sources/OAuth2/Errors/OAuth2Error.swift"
-        ),
-        Vocabulary(
-            heading: "### `NetworkError`",
-            path: "Sources/Networking/Errors/NetworkError.swift"
-        ),
-        Vocabulary(
-            heading: "### `AccessRefusal`",
-            path: "Sources/ResourceServer/AccessRefusal.swift"
-        ),
-        Vocabulary(
-            heading: "### `HTTPSignatureError`",
-            path: "Sources/HTTPSignatures/HTTPSignatureError.swift"
-        ),
-        Vocabulary(
-            heading: "### `WorkloadIdentityError`",
-            path: "Sources/WorkloadIdentity/WorkloadIdentityError.swift"
-        ),
-        Vocabulary(
-            heading: "### `TokenError`",
-            path: "Sources/TokenGeneration/TokenError.swift"
-        ),
-        Vocabulary(
-            heading: "### `TrustConfigurationError`",
-            path: "Sources/Networking/Trust/TrustConfigurationError.swift"
-        ),
-        Vocabulary(
-            heading: "### `TLSFailure`",
-            path: "Sources/Networking/Trust/TLSFailure.swift",
-            beginning: "    case "
-        ),
+    private static let vocabularies: [Vocabulary] = [
+        .codes("OAuth2Error"),
+        .codes("NetworkError"),
+        .codes("AccessRefusal"),
+        .codes("HTTPSignatureError"),
+        .codes("WorkloadIdentityError"),
+        .codes("TokenError"),
+        .codes("TrustConfigurationError"),
+        Vocabulary(heading: "### `TLSFailure`", type: "TLSFailure", beginning: "    case "),
         Vocabulary(
             page: "Docs/Observability.md",
             heading: "## Token events",
-            path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
+            type: "OAuth2Event",
             beginning: "    case "
         ),
         Vocabulary(
             page: "Docs/Observability.md",
             heading: "## Token counters",
-            path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
+            type: "OAuth2Counters",
             beginning: "    public var "
         ),
     ]
 
     @Test("Each name has a row, and each row has a name", arguments: vocabularies)
     func complete(vocabulary: Vocabulary) throws {
-        let file = try #require(Repository.text(vocabulary.path))
-        let source = try #require(file.components(separatedBy: " enum Code: ").last)
+        let source = try #require(try vocabulary.source().components(separatedBy: " enum Code: ").last)
         let declared = source.split(separator: "\n").compactMap { line -> String? in
             guard line.hasPrefix(vocabulary.beginning) else { return nil }
             let name = line.dropFirst(vocabulary.beginning.count).prefix { $0.isLetter || $0.isNumber }
@@ -82,7 +72,7 @@ struct OperationsTests {
         let rows = section.split(separator: "\n").filter { $0.hasPrefix("| `") }
             .flatMap { $0.split(separator: "|")[0].matches(of: /`(\w+)`/).map { String($0.1) } }
         #expect(declared.count > 5)
-        #expect(rows.sorted() == declared.sorted(), "left: \(vocabulary.page), right: \(vocabulary.path)")
+        #expect(rows.sorted() == declared.sorted(), "left: \(vocabulary.page), right: \(vocabulary.type)")
     }
 
     @Test("The metric of each token event is its case in snake case")

@@ -44,7 +44,7 @@ extension Seeds {
             #","attempt":{"id":"a","host":"h","valid_for":"1e300","tries":\#(largest),"earlier":["b"],"date":"0.0"}"#
         var texts = [
             "", ",\"generation\":\(largest)", attempt, #","pause":{"seconds":"1e300","end":"1e22"}"#,
-            #","obtained":"1e300","scope":"a b""#, #","end":"lost""#, #","is_being_refreshed":"0a@1e300""#,
+            #","obtained":"1e300","scope":"a b""#, #","end":"lost""#,
         ].map { tokenRecord($0) }
         texts += ["-1e99", "3", "1"].map { tokenRecord("", version: $0) }
         let sealed = try recordCipher.seal(Array("{}".utf8), authenticating: [])

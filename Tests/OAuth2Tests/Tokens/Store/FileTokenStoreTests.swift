@@ -147,12 +147,12 @@ struct FileTokenStoreTests {
     @Test(
         "An invalid record is an error, not a crash",
         arguments: [
-            "{}", "null", "[]", #"{"format":"other","version":1}"#, #"{"format":"swift-authenticated-client/token"}"#,
-            #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"x","record":{}}"#,
-            #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"1","record":{}}"#,
-            #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"1","sealed":"AA"}"#,
+            "{}", "null", "[]", #"{"format":"other","version":2}"#, #"{"format":"swift-authenticated-client/token"}"#,
+            #"{"format":"swift-authenticated-client/token","version":2,"key":"k","revision":"x","record":{}}"#,
+            #"{"format":"swift-authenticated-client/token","version":2,"key":"k","revision":"1","record":{}}"#,
+            #"{"format":"swift-authenticated-client/token","version":2,"key":"k","revision":"1","sealed":"AA"}"#,
             """
-            {"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"1",\
+            {"format":"swift-authenticated-client/token","version":2,"key":"k","revision":"1",\
             "record":{"access_token":"a","token_type":"b","expiration":"nan"}}
             """,
         ]
@@ -177,44 +177,6 @@ struct FileTokenStoreTests {
             }
             #expect(code == .storeTooNew)
             #expect(try String(contentsOf: file, encoding: .utf8) == newer)
-        }
-    }
-
-    @Test("Reads the records of the first format, with their attempts and ends")
-    func firstFormat() async throws {
-        let cases: [(members: String, record: TokenRecord)] = [
-            (
-                #""access_token":"a","token_type":"Bearer","refresh_token":"r","is_being_refreshed":"0a@1000""#,
-                TokenRecord(
-                    accessToken: Secret("a"),
-                    refreshToken: Secret("r"),
-                    refreshAttempt: RefreshAttempt(id: "0a@1000", date: Date(timeIntervalSince1970: 1_000))
-                )
-            ),
-            (
-                #""access_token":"","token_type":"Bearer","expiration":"0.0","signed_out":"yes""#,
-                TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .signedOut)
-            ),
-            (
-                #""access_token":"","token_type":"Bearer","expiration":"0.0","is_being_refreshed":"lost""#,
-                TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .lost)
-            ),
-            (
-                #""access_token":"","token_type":"Bearer","expiration":"0.0""#,
-                TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .revoked)
-            ),
-        ]
-        for (members, expected) in cases {
-            try await withStore { store, _, file in
-                let text =
-                    #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"5","record":{"#
-                    + members + "}}"
-                try Data(text.utf8).write(to: file)
-                let loaded = try #require(try await store.load("k"))
-                #expect(loaded == VersionedTokenRecord(record: expected, version: TokenRecordVersion("5")))
-                #expect(try await store.compareAndSwap("k", expectedVersion: loaded.version, record: expected) != nil)
-                #expect(try String(contentsOf: file, encoding: .utf8).contains(#""version":2"#))
-            }
         }
     }
 
