@@ -295,7 +295,8 @@ struct TargetURI {
             }
     }
 
-    /// The zone is local to the client ([RFC 6874 §4](https://www.rfc-editor.org/rfc/rfc6874#section-4)).
+    /// The zone is local to the client ([RFC 6874
+    /// §4](https://www.rfc-editor.org/rfc/rfc6874#section-4)).
     private static func withoutZone(_ host: String) -> String {
         guard host.utf8.first == UInt8(ascii: "["), let sign = host.utf8.firstIndex(of: UInt8(ascii: "%")) else {
             return host

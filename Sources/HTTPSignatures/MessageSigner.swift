@@ -243,7 +243,8 @@ struct SignedFields {
 
 extension [ComponentIdentifier] {
     /// Adds everything that covered signatures of others cover, because a signature alone doesn't
-    /// identify its message ([RFC 9421 §7.3.7](https://www.rfc-editor.org/rfc/rfc9421#section-7.3.7)).
+    /// identify its message ([RFC 9421
+    /// §7.3.7](https://www.rfc-editor.org/rfc/rfc9421#section-7.3.7)).
     mutating func coverSignatures(of message: HTTPMessage) throws(HTTPSignatureError) {
         for component in self where component.name == "signature" && !component.has("tr") {
             var input = ComponentIdentifier("signature-input", parameters: component.parameters)

@@ -107,9 +107,9 @@ struct SignatureDemand: Sendable {
 
     /// Returns the demands that a signer can and may meet.
     ///
-    /// The peer must not choose what the signer signs. It may ask for any selection of the profile's
-    /// components that includes the required ones, for a nonce, and for the parameters that the signer
-    /// has anyway.
+    /// The peer must not choose what the signer signs. It may ask for any selection of the
+    /// profile's components that includes the required ones, for a nonce, and for the parameters
+    /// that the signer has anyway.
     static func acceptable(
         in headers: HTTPHeaders,
         for signer: MessageSigner,

@@ -119,7 +119,8 @@ private struct Confirmation {
     private(set) var keyThumbprint: String?
     private(set) var certificateThumbprint: String?
 
-    /// If all members of `cnf` are unknown, the issuer didn't mean the token to be usable by any holder.
+    /// If all members of `cnf` are unknown, the issuer didn't mean the token to be usable by any
+    /// holder.
     init(_ claim: JSONValue?) throws(TokenError) {
         guard let claim else { return }
         guard let members = claim.object else {

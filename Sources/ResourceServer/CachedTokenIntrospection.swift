@@ -121,8 +121,8 @@ extension AccessTokenVerifier {
 }
 
 extension IntrospectedToken {
-    // The values for access tokens: `token_type` is that of RFC 7662 §2.2 and RFC 6749 §7.1. Keycloak,
-    // Ory Hydra and Amazon Cognito copy a JWT's claims and use one of the others.
+    // The values for access tokens: `token_type` is that of RFC 7662 §2.2 and RFC 6749 §7.1.
+    // Keycloak, Ory Hydra and Amazon Cognito copy a JWT's claims and use one of the others.
     private static let accessTokenKinds = [
         "token_type": ["Bearer", "DPoP"],
         "typ": ["Bearer", "DPoP", "at+jwt", "application/at+jwt"],

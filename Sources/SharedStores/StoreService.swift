@@ -98,7 +98,8 @@ struct StoreService: Sendable {
         var credential: (field: String, prefix: String, value: StoreCredential)?
         /// The remedy if the service answers 401 or 403.
         var remedy = "check them"
-        /// An answer 429 means that the request had no effect, so it's sent again after `Retry-After`.
+        /// An answer 429 means that the request had no effect, so it's sent again after
+        /// `Retry-After`.
         var isUnprocessedIfLimited = false
     }
 
@@ -138,8 +139,8 @@ struct StoreService: Sendable {
             ?? NetworkClient(interceptors: interceptors, options: options)
     }
 
-    /// Throws `storeUnavailable` if the outcome is unknown or the service is overloaded, `storeFailed`
-    /// if it rejects the credentials.
+    /// Throws `storeUnavailable` if the outcome is unknown or the service is overloaded,
+    /// `storeFailed` if it rejects the credentials.
     func answer(
         _ method: String,
         _ path: String,

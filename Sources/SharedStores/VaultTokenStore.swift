@@ -129,12 +129,14 @@ public struct VaultServer: Sendable {
     }
 }
 
-/// [KV secrets engine of version 2](https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
+/// [KV secrets engine of version
+/// 2](https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2).
 struct VaultStorage: ConditionalStorage {
     private enum State {
         /// The secret doesn't exist.
         case absent
-        /// Removed by this store, or deleted or destroyed by another program; the next write names it.
+        /// Removed by this store, or deleted or destroyed by another program; the next write names
+        /// it.
         case removed(Int)
         case present([UInt8], Int)
     }

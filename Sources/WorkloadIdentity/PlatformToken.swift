@@ -30,8 +30,8 @@ struct PlatformToken: Sendable {
     /// The way to get a token that hasn't expired.
     var expiryAdvice = "check the clock of this machine and whether the platform still replaces the token"
 
-    // A token whose expiry the platform has stated isn't interpreted. The expiry of others is in the
-    // token.
+    // A token whose expiry the platform has stated isn't interpreted. The expiry of others is in
+    // the token.
     func accessToken(
         in content: some Collection<UInt8>,
         stated: (expiry: ContinuousClock.Instant?, requested: ContinuousClock.Instant)? = nil,

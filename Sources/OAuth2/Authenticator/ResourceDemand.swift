@@ -93,8 +93,8 @@ struct ResourceRefusal {
         /// [RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)
         case nonceNeeded
         case proofRejected
-        /// Another authentication ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)) or
-        /// other claims.
+        /// Another authentication ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3))
+        /// or other claims.
         case stepUpRequired
         case insufficientScope
         /// A 403 without a reason.

@@ -5,7 +5,8 @@ public import TokenGeneration
 
 /// The requested access in a token, authorization or device authorization request.
 struct RequestedAccess: Sendable, Hashable {
-    /// Names separated by spaces ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
+    /// Names separated by spaces ([RFC 6749
+    /// §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
     var scope: String?
     /// [RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2).
     var resources: [String] = []

@@ -117,8 +117,8 @@ public struct OAuth2Client: Sendable {
         return client
     }
 
-    /// Sends a form with the client's authentication, and reads a 2xx response with a closure, given
-    /// the secrets that errors can't repeat.
+    /// Sends a form with the client's authentication, and reads a 2xx response with a closure,
+    /// given the secrets that errors can't repeat.
     func post<Value>(
         _ form: [(name: String, value: String)],
         to endpoint: (AuthorizationServer) -> URL?,

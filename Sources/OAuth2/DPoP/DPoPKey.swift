@@ -161,7 +161,8 @@ final class DPoPServerState: Sendable {
         return age <= Self.tolerance || age * 10 <= skew.size ? skew : nil
     }
 
-    /// [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1), and at most 1,024 bytes.
+    /// [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1), and at most 1,024
+    /// bytes.
     private static func isNonce(_ text: String) -> Bool {
         (1...1_024).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }

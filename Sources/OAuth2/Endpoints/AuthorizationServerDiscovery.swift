@@ -204,7 +204,8 @@ extension OAuth2Error {
 enum CacheLifetime {
     // Returns zero if the response must not be reused without validation, `nil` if it doesn't
     // specify a lifetime. `Expires` counts only without `max-age`, even an invalid one
-    // ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). `now` replaces a missing `Date`.
+    // ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). `now` replaces a missing
+    // `Date`.
     static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
         var maxAge: Duration?

@@ -169,8 +169,8 @@ struct KeySetCopy: Sendable {
         self.headers = HTTPHeaders(headers.filter { kept.contains(where: $0.name.equalsIgnoringASCIICase) })
     }
 
-    /// A 304 response replaces fields, but not the validators, because it confirms what they identify
-    /// ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)).
+    /// A 304 response replaces fields, but not the validators, because it confirms what they
+    /// identify ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)).
     func confirmed(by fields: HTTPHeaders) -> Self {
         var headers = headers
         // The age of the first response says nothing about this one.

@@ -134,8 +134,8 @@ extension GrantTokenSource {
     }
 
     /// Waits until the server can't process the attempt's request anymore, or another host has
-    /// stored its result: the same token, sent earlier and processed first, would make the attempt's
-    /// request the use of a stolen token.
+    /// stored its result: the same token, sent earlier and processed first, would make the
+    /// attempt's request the use of a stolen token.
     func wait(in current: Current, until deadline: ContinuousClock.Instant) async throws(OAuth2Error) {
         guard let attempt = current.record?.refreshAttempt.map(attempt) else { return }
         let timeSource = client.timing.timeSource

@@ -7,7 +7,8 @@ import TokenGeneration
 
 /// Saving issued tokens, and the end of a grant.
 extension GrantTokenSource {
-    /// Throws the error of an answer without a usable access token, or of one that expired meanwhile.
+    /// Throws the error of an answer without a usable access token, or of one that expired
+    /// meanwhile.
     func keep(
         _ answer: TokenAnswer,
         bound: BoundKey?,
@@ -82,7 +83,8 @@ extension GrantTokenSource {
         }
     }
 
-    /// Returns `true` if nothing is left to write: the store has the record, or another's successor.
+    /// Returns `true` if nothing is left to write: the store has the record, or another's
+    /// successor.
     private func write(_ pending: Pending, attempts: Int) async -> Bool {
         var version = pending.version
         for _ in 1...attempts {
@@ -229,8 +231,9 @@ extension GrantTokenSource {
 /// The announcement of a refresh: written before the token is sent, removed when it wasn't used.
 extension GrantTokenSource {
     // On return, `current` has the announcement, and `sendBy` is the time after which another host
-    // may send the token; `nil` if no other host can. Returns `false` if another client has written;
-    // throws `storeFailed` if the store can't record the attempt. The token isn't sent then.
+    // may send the token; `nil` if no other host can. Returns `false` if another client has
+    // written; throws `storeFailed` if the store can't record the attempt. The token isn't sent
+    // then.
     func announce(
         _ refreshToken: Secret,
         _ bound: BoundKey?,

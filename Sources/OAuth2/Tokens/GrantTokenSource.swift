@@ -23,8 +23,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         let number: UInt64
         let record: TokenRecord
         let version: TokenRecordVersion?
-        /// The refresh tokens that the store may still have: the one that was sent, and earlier ones
-        /// that were never saved.
+        /// The refresh tokens that the store may still have: the one that was sent, and earlier
+        /// ones that were never saved.
         let ancestors: [Secret]
         var attempt: String?
     }
@@ -278,8 +278,9 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         return try await task.value.get()
     }
 
-    // If the grant needs a user, a sign-out record replaces the record. Another process, or this one
-    // after a restart, must not reuse the first refresh token or write back a token that it has.
+    // If the grant needs a user, a sign-out record replaces the record. Another process, or this
+    // one after a restart, must not reuse the first refresh token or write back a token that it
+    // has.
     func signOut() async throws(OAuth2Error) {
         try await inSection {
             self.state.withLock { state in

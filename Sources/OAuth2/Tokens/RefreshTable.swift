@@ -278,8 +278,8 @@ struct RefreshDeadlines: Equatable {
         validFor = grace.map { min($0, timing.lostRequestDelay) } ?? timing.lostRequestDelay
     }
 
-    /// The number of tries after which hosts wait longer and longer, because the refresh may be what
-    /// ends their processes.
+    /// The number of tries after which hosts wait longer and longer, because the refresh may be
+    /// what ends their processes.
     static let triesBeforeBackoff = 3
     private static let longestValidity = Duration.seconds(600)
 

@@ -114,8 +114,8 @@ struct KeyRingRules: Sendable {
     /// Returns the keys that should replace others, or `nil` if these are right.
     ///
     /// There is always a key that signs and one that will: its successor. If the former is missing,
-    /// a new key signs at once: verifiers can't have a document of a new ring, or of one that no host
-    /// has used for long. `share`, from 0 to 1, keeps hosts from writing at once.
+    /// a new key signs at once: verifiers can't have a document of a new ring, or of one that no
+    /// host has used for long. `share`, from 0 to 1, keeps hosts from writing at once.
     func maintained(
         _ keys: [RingKey],
         at now: Date,
@@ -142,8 +142,8 @@ struct KeyRingRules: Sendable {
         return kept
     }
 
-    // Returns `nil` if no key has the ID. The successor signs at once if verifiers know it, or if no
-    // other key can sign.
+    // Returns `nil` if no key has the ID. The successor signs at once if verifiers know it, or if
+    // no other key can sign.
     func retired(_ id: String, from keys: [RingKey], at now: Date) -> [RingKey]? {
         let now = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
         guard let index = keys.firstIndex(where: { $0.id == id }) else { return nil }
@@ -306,7 +306,8 @@ struct KeyRingLifecycle {
     /// Returns the newest key that is proven.
     ///
     /// A host without one, which has just started or whose readings had a gap, uses the oldest: all
-    /// hosts have known it for longest. While the set can't be read, it doesn't begin to use another.
+    /// hosts have known it for longest. While the set can't be read, it doesn't begin to use
+    /// another.
     mutating func signer(at date: Date, _ now: ContinuousClock.Instant) throws(OAuth2Error) -> RingKey {
         let able = (set?.keys ?? []).filter { rules.maySign($0, at: date) }
         let found =

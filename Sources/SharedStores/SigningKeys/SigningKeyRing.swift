@@ -277,8 +277,9 @@ public final class SigningKeyRing: Sendable {
 
     // MARK: Changes
 
-    // Returns `true` if the closure's keys were written. If the store is empty although this process
-    // knows keys, they are put back. If other hosts always write first, it throws `storeBusy`.
+    // Returns `true` if the closure's keys were written. If the store is empty although this
+    // process knows keys, they are put back. If other hosts always write first, it throws
+    // `storeBusy`.
     private func change(_ change: ([RingKey]) throws -> [RingKey]?) async throws -> Bool {
         for _ in 1...Self.rounds {
             let known = state.withLock(\.set)

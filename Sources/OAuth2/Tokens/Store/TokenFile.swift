@@ -105,8 +105,8 @@ package struct TokenFile: Sendable {
         return lock
     }
 
-    /// Creates the directory if needed, and rejects one whose files other users could replace; returns
-    /// its path with symbolic links resolved, so that later changes have no effect.
+    /// Creates the directory if needed, and rejects one whose files other users could replace;
+    /// returns its path with symbolic links resolved, so that later changes have no effect.
     package static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
             try FileManager.default.createDirectory(
@@ -146,8 +146,8 @@ package final class FileLock: Sendable {
 
     private let descriptor: Int32
 
-    // Returns `nil` if another process holds the lock and the caller isn't patient. Tests replace the
-    // file in the closure `afterLocking`.
+    // Returns `nil` if another process holds the lock and the caller isn't patient. Tests replace
+    // the file in the closure `afterLocking`.
     init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
         for _ in 1...Self.attempts {
             guard let descriptor = try Self.locked(path, isPatient: isPatient) else { return nil }

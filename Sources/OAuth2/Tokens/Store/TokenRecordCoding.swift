@@ -112,7 +112,8 @@ package struct TokenRecordCoding: Sendable {
         return content
     }
 
-    /// Ties an encrypted record to its grant and version; an older copy of the whole file has it, too.
+    /// Ties an encrypted record to its grant and version; an older copy of the whole file has it,
+    /// too.
     private static func context(_ key: String, revision: String?) -> [UInt8] {
         Array("\(format)\n\(version)\n\(revision ?? "")\n\(key)".utf8)
     }
