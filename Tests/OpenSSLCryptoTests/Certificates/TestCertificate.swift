@@ -164,3 +164,38 @@ enum TestCertificate {
     static let shortLivedNotBefore: Int64 = 1795237347
     static let shortLivedNotAfter: Int64 = 1797829347
 }
+
+/// A server's certificates and key, created by the OpenSSL command-line tool, valid from 2020 to
+/// 2095 for handshakes at the current time.
+enum TestServer {
+    static let host = "server.example"
+    static let root = """
+        MIIBUTCB+KADAgECAgIQATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARyb290MCAXDTIwMDEwMTAwMDAwMFoYDzIwOTYwMTAxMDAwMDAwWjAPMQ0w
+        CwYDVQQDDARyb290MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAERSG0/DcRlUzVneir/brLlpF8zhic6x+U81gMJre3dbI/9AVJQt7xmWxgJfeA
+        MTFOymvTJN2G+zPxdIKL9mjWlqNCMEAwDwYDVR0TAQH/BAUwAwEB/zAOBgNVHQ8BAf8EBAMCAQYwHQYDVR0OBBYEFM2iqtYtBLyzc9A0vO2qYcJl
+        w4gBMAoGCCqGSM49BAMCA0gAMEUCIGrCmprkk7ta0rw7c9KOKaa5FveE0XzrAjQwmhdcTtgjAiEAvSJjdiLxqpDBFFCsjfN7bKaMNoHMzhJ5dHoF
+        wiMpQpg=
+        """.pem("CERTIFICATE")
+    /// Issued by the root for the host.
+    static let certificate = """
+        MIIBrDCCAVKgAwIBAgICEAIwCgYIKoZIzj0EAwIwDzENMAsGA1UEAwwEcm9vdDAgFw0yMDAxMDEwMDAwMDBaGA8yMDk2MDEwMTAwMDAwMFowGTEX
+        MBUGA1UEAwwOc2VydmVyLmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQFRImnAw+3cOnRrD3KrONCYDj/eLrXNIltpfTt8SV+J91M
+        00wrMqdDPX+kWGDcP1yjpJd6hp6Ggc09UVmQvKP3o4GRMIGOMAwGA1UdEwEB/wQCMAAwDgYDVR0PAQH/BAQDAgeAMBMGA1UdJQQMMAoGCCsGAQUF
+        BwMBMBkGA1UdEQQSMBCCDnNlcnZlci5leGFtcGxlMB0GA1UdDgQWBBQPnDnaVNfStwoXodVo9Ox5lmal/DAfBgNVHSMEGDAWgBTNoqrWLQS8s3PQ
+        NLztqmHCZcOIATAKBggqhkjOPQQDAgNIADBFAiEAsCuPS2lS+eL/xc0g2Yx6PA4rNUZUzCGZJmu1DRPPee8CICf3qzuIscsl6RfUNMviFJMkHKtu
+        GxAyrG/yLFZIWI4A
+        """.pem("CERTIFICATE")
+    /// Without alternative names; its common name is the host.
+    static let namelessCertificate = """
+        MIIBjzCCATWgAwIBAgICEAMwCgYIKoZIzj0EAwIwDzENMAsGA1UEAwwEcm9vdDAgFw0yMDAxMDEwMDAwMDBaGA8yMDk2MDEwMTAwMDAwMFowGTEX
+        MBUGA1UEAwwOc2VydmVyLmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQFRImnAw+3cOnRrD3KrONCYDj/eLrXNIltpfTt8SV+J91M
+        00wrMqdDPX+kWGDcP1yjpJd6hp6Ggc09UVmQvKP3o3UwczAMBgNVHRMBAf8EAjAAMA4GA1UdDwEB/wQEAwIHgDATBgNVHSUEDDAKBggrBgEFBQcD
+        ATAdBgNVHQ4EFgQUD5w52lTX0rcKF6HVaPTseZZmpfwwHwYDVR0jBBgwFoAUzaKq1i0EvLNz0DS87aphwmXDiAEwCgYIKoZIzj0EAwIDSAAwRQIg
+        NH7QoSmdSE8HhHXXaBNCYLzMlksuW0AfGm8swmnAtCkCIQCnv9is2MjNDMvClYUzwfSjxYPuLhgTs5gidCDhbPwxNA==
+        """.pem("CERTIFICATE")
+    /// The key of both certificates.
+    static let key = """
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgfZ1eWL9MnDXNdW3rbfW/ewG050MkOTL9JvJnaZOVS3uhRANCAAQFRImnAw+3cOnR
+        rD3KrONCYDj/eLrXNIltpfTt8SV+J91M00wrMqdDPX+kWGDcP1yjpJd6hp6Ggc09UVmQvKP3
+        """.pem("PRIVATE KEY")
+}

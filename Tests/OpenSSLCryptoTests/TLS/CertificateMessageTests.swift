@@ -8,30 +8,14 @@ import Testing
 /// Handshakes in memory between OpenSSL's server and a client with a policy.
 @Suite("Certificates in a TLS handshake", .computing)
 struct CertificateMessageTests {
-    private static let host = "server.example"
-
-    /// A server's certificate under a root, and its key.
+    /// A server's certificate under a root.
     private struct Server {
         let root: Certificate
         let certificate: Certificate
-        let key: PrivateKey
 
-        init(hosts: [String] = [host]) throws {
-            let rootKey = PrivateKey.ellipticCurve(try ECPrivateKey.generate(.p256))
-            root = try CertificateIssuingAuthority.selfSignedCertificate(
-                Self.template("root", .authority(pathLength: nil)),
-                key: rootKey
-            )
-            key = PrivateKey.ellipticCurve(try ECPrivateKey.generate(.p256))
-            certificate = try CertificateIssuingAuthority(certificate: root, key: rootKey)
-                .certificate(Self.template(CertificateMessageTests.host, .server(hosts: hosts)), for: key.publicKey)
-        }
-
-        private static func template(
-            _ name: String,
-            _ role: CertificateIssuingTemplate.Role
-        ) -> CertificateIssuingTemplate {
-            CertificateIssuingTemplate(commonName: name, role: role, notBefore: 1_600_000_000, notAfter: 4_000_000_000)
+        init(_ certificate: String = TestServer.certificate) throws {
+            root = try Certificate(pem: TestServer.root)
+            self.certificate = try Certificate(pem: certificate)
         }
 
         /// Connects a client that trusts the root, and returns its handshake's problem.
@@ -50,7 +34,7 @@ struct CertificateMessageTests {
             let store = try TrustStore(roots: [root])
             let handshake = TLSHandshake(
                 policy: TLSClientPolicy(trust: { store }),
-                host: CertificateMessageTests.host,
+                host: TestServer.host,
                 onRecord: onRecord
             )
             try unsafe handshake.apply(to: UnsafeMutableRawPointer(clientContext))
@@ -70,9 +54,8 @@ struct CertificateMessageTests {
             let own = try unsafe decode(certificate.der)
             defer { unsafe X509_free(own) }
             #expect(unsafe SSL_CTX_use_certificate(context, own) == 1)
-            let pem = try key.pkcs8PEM()
             let privateKey = try unsafe #require(
-                pem.withCString { text in
+                TestServer.key.withCString { text in
                     let input = unsafe BIO_new_mem_buf(text, -1)
                     defer { unsafe BIO_free(input) }
                     return unsafe PEM_read_bio_PrivateKey(input, nil, nil, nil)
@@ -84,7 +67,7 @@ struct CertificateMessageTests {
             for other in others {
                 let certificate = try unsafe decode(other)
                 defer { unsafe X509_free(certificate) }
-                #expect(unsafe COpenSSL_server_add_chain_certificate(context, certificate) == 1)
+                #expect(unsafe SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate)) == 1)
             }
         }
     }
@@ -101,7 +84,7 @@ struct CertificateMessageTests {
         unsafe SSL_set_bio(server, serverSide, serverSide)
         unsafe SSL_set_connect_state(client)
         unsafe SSL_set_accept_state(server)
-        var name = Array(host.utf8CString)
+        var name = Array(TestServer.host.utf8CString)
         unsafe SSL_ctrl(client, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &name)
         for _ in 0..<10 {
             _ = unsafe SSL_do_handshake(client)
@@ -158,7 +141,7 @@ struct CertificateMessageTests {
     /// [RFC 9110 §4.3.4](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.4).
     @Test("Refuses a certificate without alternative names, even if its common name is the host's", arguments: versions)
     func commonName(version: Int32) throws {
-        let problem = try Server(hosts: []).problem(version: version)
+        let problem = try Server(TestServer.namelessCertificate).problem(version: version)
         guard case .wrongHost? = problem else {
             Issue.record("\(String(describing: problem))")
             return

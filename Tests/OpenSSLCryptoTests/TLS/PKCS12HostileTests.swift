@@ -19,15 +19,8 @@ struct PKCS12HostileTests {
 
     /// A key in a bag, and its certificate.
     private static func pair() throws -> (bag: [UInt8], certificate: [UInt8]) {
-        let key = PrivateKey.ellipticCurve(try ECPrivateKey.generate(.p256))
-        let template = CertificateIssuingTemplate(
-            commonName: "client",
-            role: .client,
-            notBefore: 1_600_000_000,
-            notAfter: 2_000_000_000
-        )
-        let certificate = try CertificateIssuingAuthority.selfSignedCertificate(template, key: key)
-        return (HostilePKCS12.keyBag(try key.pkcs8DER().exposed), certificate.der)
+        let key = try PrivateKey(pem: TestServer.key)
+        return (HostilePKCS12.keyBag(try key.pkcs8DER().exposed), try Certificate(pem: TestServer.certificate).der)
     }
 
     @Test("Skips unrelated certificates with unsupported keys, without decoding them")
