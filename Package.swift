@@ -80,7 +80,7 @@ let package = Package(
         ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "SystemIO"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "SystemIO", "COpenSSL"],
             swiftSettings: settings
         ),
         .executableTarget(

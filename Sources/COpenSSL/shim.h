@@ -77,15 +77,8 @@ static inline int COpenSSL_selection_parameters(void) { return EVP_PKEY_KEY_PARA
 // Combines macros too. RFC 2253, except that non-ASCII characters aren't escaped.
 static inline unsigned long COpenSSL_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
 
-// Macros over SSL_CTX_ctrl, for servers. A version is a number such as TLS1_2_VERSION.
-static inline int COpenSSL_server_set_versions(SSL_CTX *context, int minimum, int maximum) {
-    return SSL_CTX_set_min_proto_version(context, minimum) == 1 && SSL_CTX_set_max_proto_version(context, maximum) == 1;
-}
-static inline int COpenSSL_server_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
-    return SSL_CTX_add1_chain_cert(context, certificate) == 1;
-}
-// Releases the buffers of idle connections, forbids renegotiation, and keeps sessions in tickets
-// only, if at all.
+// Macros that combine others, for servers: releases the buffers of idle connections, forbids
+// renegotiation, and keeps sessions in tickets only, if at all.
 static inline void COpenSSL_server_set_options(SSL_CTX *context, int issues_tickets) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

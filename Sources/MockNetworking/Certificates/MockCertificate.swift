@@ -89,7 +89,7 @@ public struct MockCertificate: Sendable {
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for any other password.
     public func pkcs12(password: String) throws -> Data {
         try MockError.issuing { () throws(CryptoError) in
-            Data(try CertificateIssuingPKCS12.encoding(chain: chain, key: key, password: password))
+            Data(try archive(password: password))
         }
     }
 

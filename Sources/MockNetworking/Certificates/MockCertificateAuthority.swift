@@ -16,7 +16,7 @@ import OpenSSLCrypto
 /// for thirty days.
 public struct MockCertificateAuthority: Sendable {
     let certificate: Certificate
-    private let authority: CertificateIssuingAuthority
+    private let key: PrivateKey
     private let intermediates: [Certificate]
     /// The pin of the authority's public key, in the format of ``MockCertificate/publicKeyPin``.
     public let publicKeyPin: String
@@ -36,18 +36,17 @@ public struct MockCertificateAuthority: Sendable {
         notBefore: Date? = nil,
         notAfter: Date? = nil
     ) throws {
-        let template = try Self.template(name, .authority(pathLength: nil), notBefore, notAfter)
+        let template = try Self.template(name, .authority, notBefore, notAfter)
         self = try MockError.issuing { () throws(CryptoError) in
             let key = try keyType.makeKey()
-            let certificate = try CertificateIssuingAuthority.selfSignedCertificate(template, key: key)
-            return try Self(certificate, key, intermediates: [])
+            return try Self(template.selfSignedCertificate(key: key), key, intermediates: [])
         }
     }
 
     private init(_ certificate: Certificate, _ key: PrivateKey, intermediates: [Certificate]) throws(CryptoError) {
         self.certificate = certificate
+        self.key = key
         self.intermediates = intermediates
-        authority = try CertificateIssuingAuthority(certificate: certificate, key: key)
         publicKeyPin = try certificate.pin()
     }
 
@@ -71,10 +70,10 @@ public struct MockCertificateAuthority: Sendable {
         notBefore: Date? = nil,
         notAfter: Date? = nil
     ) throws -> Self {
-        let template = try Self.template(name, .authority(pathLength: nil), notBefore, notAfter)
+        let template = try Self.template(name, .authority, notBefore, notAfter)
         return try MockError.issuing { () throws(CryptoError) in
             let key = try keyType.makeKey()
-            let certificate = try authority.certificate(template, for: key.publicKey)
+            let certificate = try template.certificate(for: key.publicKey, issuer: certificate, issuerKey: self.key)
             return try Self(certificate, key, intermediates: [certificate] + intermediates)
         }
     }
@@ -141,29 +140,28 @@ public struct MockCertificateAuthority: Sendable {
         let template = try template(name, .server(hosts: hosts), nil, nil)
         return try MockError.issuing { () throws(CryptoError) in
             let key = try keyType.makeKey()
-            let certificate = try CertificateIssuingAuthority.selfSignedCertificate(template, key: key)
-            return try MockCertificate(CertificateChain([certificate]), key)
+            return try MockCertificate(CertificateChain([template.selfSignedCertificate(key: key)]), key)
         }
     }
 
     private func issue(
-        _ template: CertificateIssuingTemplate,
+        _ template: CertificateTemplate,
         _ keyType: MockCertificate.KeyType,
         _ other: MockCertificate?
     ) throws -> MockCertificate {
         try MockError.issuing { () throws(CryptoError) in
             let key = if let other { other.key } else { try keyType.makeKey() }
-            let certificate = try authority.certificate(template, for: key.publicKey)
+            let certificate = try template.certificate(for: key.publicKey, issuer: certificate, issuerKey: self.key)
             return try MockCertificate(CertificateChain([certificate] + intermediates), key)
         }
     }
 
     private static func template(
         _ name: String,
-        _ role: CertificateIssuingTemplate.Role,
+        _ role: CertificateTemplate.Role,
         _ notBefore: Date?,
         _ notAfter: Date?
-    ) throws -> CertificateIssuingTemplate {
+    ) throws -> CertificateTemplate {
         let start = notBefore ?? Date(timeIntervalSinceNow: -3600)
         let end = notAfter ?? start.addingTimeInterval(30 * 86_400)
         guard
@@ -172,7 +170,7 @@ public struct MockCertificateAuthority: Sendable {
         else {
             throw MockError(.cannotIssueCertificate, "a bound of the validity period isn't a number of seconds")
         }
-        return CertificateIssuingTemplate(commonName: name, role: role, notBefore: first, notAfter: last)
+        return CertificateTemplate(commonName: name, role: role, notBefore: first, notAfter: last)
     }
 }
 

@@ -153,7 +153,7 @@ final class Connection {
 
     private func noteHandshake() {
         guard wire.isSecure, record.tlsVersion == nil, record.handshakeFailure == nil else { return }
-        if let session = wire.session { record.note(session) }
+        wire.describeSession(in: &record)
         if let failure = wire.handshakeFailure { record.handshakeFailure = failure }
     }
 
@@ -225,8 +225,8 @@ final class Wire {
     var number: Int32 { socket.number }
     var isSecure: Bool { tls != nil }
     var isFlushed: Bool { pending.isEmpty }
-    /// The session of a completed handshake; `nil` before, and without TLS.
-    var session: TLSServerSession? { tls?.session }
+
+    func describeSession(in record: inout LoopbackServer.ConnectionRecord) { tls?.describeSession(in: &record) }
 
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome {
         guard let tls else { return socket.receive(into: &buffer) }

@@ -85,13 +85,8 @@ extension LoopbackServer {
         public init(certificate: MockCertificate) { self.certificate = certificate }
 
         func makeContext() throws(MockError) -> TLSServerContext {
-            var configuration = TLSServerConfiguration(chain: certificate.chain, key: certificate.key)
-            configuration.clientAuthentication = clientAuthentication.wrapped
-            configuration.minimumVersion = minimumVersion.wrapped
-            configuration.maximumVersion = maximumVersion.wrapped
-            configuration.issuesSessionTickets = issuesSessionTickets
             do throws(CryptoError) {
-                return try TLSServerContext(configuration)
+                return try TLSServerContext(self)
             } catch {
                 throw MockError(.cannotStart, "the loopback server can't use TLS; see the cause", cause: error)
             }
@@ -102,33 +97,30 @@ extension LoopbackServer {
 extension LoopbackServer.TLS {
     /// A version of TLS.
     public struct Version: Sendable, Hashable, CustomStringConvertible {
-        let wrapped: TLSServerConfiguration.Version
+        /// The number in the protocol.
+        let number: Int32
 
         /// TLS 1.1, which is forbidden ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)), for
         /// testing that clients reject it.
-        package static let insecureTLS11 = Self(wrapped: .insecureTLS11)
+        package static let insecureTLS11 = Self(number: 0x0302)
         /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
-        public static let tls12 = Self(wrapped: .tls12)
+        public static let tls12 = Self(number: 0x0303)
         /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
-        public static let tls13 = Self(wrapped: .tls13)
+        public static let tls13 = Self(number: 0x0304)
 
         /// The name, such as `TLSv1.3`.
-        public var description: String {
-            switch wrapped {
-            case .insecureTLS11: "TLSv1.1"
-            case .tls12: "TLSv1.2"
-            case .tls13: "TLSv1.3"
-            }
-        }
+        public var description: String { "TLSv1.\(number & 0xFF &- 1)" }
     }
 
     /// A server's demand for client certificates
     /// ([RFC 8446 §4.3.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.3.2)).
     public struct ClientAuthentication: Sendable {
-        let wrapped: TLSServerConfiguration.ClientAuthentication
+        /// `nil` requests no certificate.
+        let roots: [Certificate]?
+        let isRequired: Bool
 
         /// No request for a certificate.
-        public static let none = Self(wrapped: .none)
+        public static let none = Self(roots: nil, isRequired: false)
 
         /// Requests a certificate, but accepts clients without one.
         ///
@@ -138,7 +130,7 @@ extension LoopbackServer.TLS {
         ///   for itself.
         /// - Returns: The demand.
         public static func requested(issuedBy authorities: MockCertificateAuthority...) -> Self {
-            Self(wrapped: .requested(roots: authorities.map(\.certificate)))
+            Self(roots: authorities.map(\.certificate), isRequired: false)
         }
 
         /// Fails the handshake without a certificate from one of the authorities.
@@ -147,7 +139,7 @@ extension LoopbackServer.TLS {
         ///   for itself.
         /// - Returns: The demand.
         public static func required(issuedBy authorities: MockCertificateAuthority...) -> Self {
-            Self(wrapped: .required(roots: authorities.map(\.certificate)))
+            Self(roots: authorities.map(\.certificate), isRequired: true)
         }
     }
 }
@@ -182,15 +174,5 @@ extension LoopbackServer {
         public internal(set) var handshakeFailure: String?
 
         package var isHandshakeFinished: Bool { tlsVersion != nil }
-
-        mutating func note(_ session: TLSServerSession) {
-            tlsVersion = session.version.map { TLS.Version(wrapped: $0) }
-            cipherSuite = session.cipherSuite
-            serverName = session.serverName
-            applicationProtocol = session.applicationProtocol
-            isResumed = session.isResumed
-            clientCertificateSubject = session.clientCertificate?.subject
-            clientCertificateDER = session.clientCertificate.map { Data($0.der) }
-        }
     }
 }

@@ -74,13 +74,6 @@ internal import COpenSSL
             .orThrow(failed: "d2i_AutoPrivateKey", "OpenSSL rejected the \(key.kind) key")
     }
 
-    static func make(_ key: PublicKey) throws(CryptoError) -> EVPKey {
-        OpenSSLLibrary.clearErrors()
-        let decoded = unsafe key.spkiDER().withBytes { der in unsafe der.decoded { unsafe d2i_PUBKEY(nil, $0, $1) } }
-        return try unsafe decoded.object.map { unsafe EVPKey(takingOwnershipOf: $0) }
-            .orThrow(failed: "d2i_PUBKEY", "OpenSSL rejected the \(key.kind) key")
-    }
-
     static func generate(_ curve: some RawKeyCurve) throws(CryptoError) -> EVPKey {
         try unsafe generate(curve.name, "a \(curve.name) key")
     }

@@ -58,7 +58,7 @@ package struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible 
     }
 
     /// Drains the thread's error queue.
-    init(
+    package init(
         _ code: Code = .openSSL,
         failed function: StaticString,
         _ message: String,
@@ -70,25 +70,25 @@ package struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible 
 
 extension OpenSSLLibrary {
     /// An entry of OpenSSL's error queue, without the file, line and additional data.
-    struct QueuedError: CustomStringConvertible {
+    package struct QueuedError: CustomStringConvertible {
         let library: String
         let reason: String
         /// This build or configuration of OpenSSL lacks an algorithm or parameter.
         let isUnsupported: Bool
 
-        var description: String { "\(library): \(reason)" }
+        package var description: String { "\(library): \(reason)" }
     }
 
     /// Discards errors of earlier calls on this thread, so that the next drain returns only those
     /// of one call.
-    static func clearErrors() {
+    package static func clearErrors() {
         // Peeking is four times faster than clearing, and the queue is nearly always empty.
         guard ERR_peek_error() != 0 else { return }
         ERR_clear_error()
     }
 
     /// The additional data of an entry is omitted because it may quote input.
-    static func drainedErrors() -> [QueuedError] {
+    package static func drainedErrors() -> [QueuedError] {
         var errors: [QueuedError] = []
         while case let code = ERR_get_error(), code != 0 {
             let library = unsafe ERR_lib_error_string(code).map { unsafe String(cString: $0) }

@@ -17,7 +17,7 @@ package enum OpenSSLLibrary {
         prepared
     }
 
-    static func prepareAndClearErrors() {
+    package static func prepareAndClearErrors() {
         prepare()
         clearErrors()
     }

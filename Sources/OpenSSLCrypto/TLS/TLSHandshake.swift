@@ -327,21 +327,11 @@ package struct TLSPeer: Sendable {
 extension TLSPeer.ChainLink {
     /// OpenSSL still owns the certificate.
     init(borrowing certificate: OpaquePointer) throws(CryptoError) {
-        der = try unsafe Certificate.octets(of: certificate)
+        OpenSSLLibrary.clearErrors()
+        der = try unsafe [UInt8](encodedBy: { unsafe i2d_X509(certificate, $0) })
+            .orThrow(failed: "i2d_X509", "Can't encode a certificate")
         let key = unsafe [UInt8](encodedBy: { unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), $0) })
         guard let key else { throw CryptoError(failed: "i2d_X509_PUBKEY", "Can't read a certificate's key") }
         publicKeyHash = try key.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
-    }
-}
-
-extension Certificate {
-    init(copying certificate: OpaquePointer) throws(CryptoError) {
-        try self.init(der: unsafe Self.octets(of: certificate))
-    }
-
-    static func octets(of certificate: OpaquePointer) throws(CryptoError) -> [UInt8] {
-        OpenSSLLibrary.clearErrors()
-        return try unsafe [UInt8](encodedBy: { unsafe i2d_X509(certificate, $0) })
-            .orThrow(failed: "i2d_X509", "Can't encode a certificate")
     }
 }

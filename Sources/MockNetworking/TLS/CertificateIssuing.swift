@@ -1,113 +1,66 @@
 internal import COpenSSL
+internal import Glibc
+import OpenSSLCrypto
 
-/// A certificate with its private key that issues other certificates, for tests and private
-/// authorities.
+/// A certificate to issue.
 ///
-/// The certificates conform to [RFC 5280 §4.2](https://www.rfc-editor.org/rfc/rfc5280#section-4.2),
-/// with basic constraints, key usage, extended key usage, key identifiers and, for servers, subject
-/// alternative names.
-package struct CertificateIssuingAuthority: Sendable {
-    package let certificate: Certificate
-
-    private let key: EVPKey
-
-    /// The certificate's right to issue others isn't checked.
-    package init(certificate: Certificate, key: PrivateKey) throws(CryptoError) {
-        guard key.publicKey.spkiDER() == certificate.subjectPublicKeyInfo else {
-            throw CryptoError(
-                .keyMismatch,
-                "The key doesn't belong to the certificate “\(certificate.subject.prefix(128))”"
-            )
-        }
-        self.certificate = certificate
-        self.key = try EVPKey.make(key)
-    }
-
-    /// A name, host or time that a certificate can't represent is an `invalidArgument`.
-    package func certificate(
-        _ template: CertificateIssuingTemplate,
-        for publicKey: PublicKey
-    ) throws(CryptoError) -> Certificate {
-        let builder = try CertificateIssuingBuilder(template, key: EVPKey.make(publicKey), isRSA: publicKey.isRSA)
-        try builder.setIssuer(certificate.x509)
-        return try builder.signed(with: key, hash: certificate.publicKey().certificateHash)
-    }
-
-    /// Issues a root, or a certificate that no authority vouches for.
-    package static func selfSignedCertificate(
-        _ template: CertificateIssuingTemplate,
-        key: PrivateKey
-    ) throws(CryptoError) -> Certificate {
-        let evpKey = try EVPKey.make(key)
-        let builder = try CertificateIssuingBuilder(template, key: evpKey, isRSA: key.publicKey.isRSA)
-        try builder.setIssuer(nil)
-        return try builder.signed(with: evpKey, hash: key.publicKey.certificateHash)
-    }
-}
-
-extension PublicKey {
-    fileprivate var isRSA: Bool {
-        if case .rsa = self { true } else { false }
-    }
-
-    /// `nil` if the algorithm includes one.
-    fileprivate var certificateHash: HashFunction? {
-        switch self {
-        case .rsa: .sha256
-        case .ellipticCurve(let key):
-            key.curve.coordinateSize > 48 ? .sha512 : key.curve.coordinateSize > 32 ? .sha384 : .sha256
-        case .edwards, .montgomery, .mldsa: nil
-        }
-    }
-}
-
-package struct CertificateIssuingTemplate: Sendable {
-    package enum Role: Sendable, Hashable {
-        /// `pathLength` is the maximum number of authorities between it and an end entity, `nil`
-        /// for no limit ([RFC 5280
-        /// §4.2.1.9](https://www.rfc-editor.org/rfc/rfc5280#section-4.2.1.9)).
-        case authority(pathLength: Int?)
+/// It conforms to [RFC 5280 §4.2](https://www.rfc-editor.org/rfc/rfc5280#section-4.2), with basic
+/// constraints, key usage, extended key usage, key identifiers and, for servers, subject
+/// alternative names. A name, host or time that a certificate can't represent is an
+/// `invalidArgument`.
+struct CertificateTemplate {
+    enum Role {
+        case authority
         /// DNS names, including wildcards, and IP addresses.
         case server(hosts: [String])
         case client
     }
 
     /// 1 to 64 characters.
-    package var commonName: String
-    package var role: Role
+    let commonName: String
+    let role: Role
     /// In seconds since 1970 (UTC).
-    package var notBefore: Int64
+    let notBefore: Int64
     /// The last second of the validity period, in seconds since 1970 (UTC).
-    package var notAfter: Int64
+    let notAfter: Int64
 
-    package init(commonName: String, role: Role, notBefore: Int64, notAfter: Int64) {
-        self.commonName = commonName
-        self.role = role
-        self.notBefore = notBefore
-        self.notAfter = notAfter
+    func certificate(
+        for key: PublicKey,
+        issuer: Certificate,
+        issuerKey: PrivateKey
+    ) throws(CryptoError) -> Certificate {
+        let builder = try CertificateBuilder(self, for: key)
+        try unsafe issuer.withX509 { issuer throws(CryptoError) in try unsafe builder.setIssuer(issuer, isOther: true) }
+        return try builder.signed(with: issuerKey)
+    }
+
+    func selfSignedCertificate(key: PrivateKey) throws(CryptoError) -> Certificate {
+        let builder = try CertificateBuilder(self, for: key.publicKey)
+        try builder.setOwnIssuer()
+        return try builder.signed(with: key)
     }
 }
 
 /// A certificate under construction: the sole owner of an `X509`.
-@safe final class CertificateIssuingBuilder {
+@safe private final class CertificateBuilder {
     private let pointer: OpaquePointer
-    private let template: CertificateIssuingTemplate
+    private let template: CertificateTemplate
+    /// TLS 1.2 may use RSA keys for key encipherment.
     private let isRSA: Bool
 
-    /// TLS 1.2 may use RSA keys for key encipherment.
-    init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
+    init(_ template: CertificateTemplate, for key: PublicKey) throws(CryptoError) {
         OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe X509_new() else { throw CryptoError(failed: "X509_new", "No memory") }
         unsafe self.pointer = pointer
         self.template = template
-        self.isRSA = isRSA
+        isRSA = if case .rsa = key { true } else { false }
         guard unsafe X509_set_version(pointer, Int(X509_VERSION_3)) == 1 else {
             throw CryptoError(failed: "X509_set_version", "Can't create the certificate")
         }
         try setSerialNumber()
         try setValidity()
         try setSubject()
-        guard unsafe key.withPointer({ unsafe X509_set_pubkey(pointer, $0) }) == 1 else {
+        guard try unsafe key.withEVPKey({ unsafe X509_set_pubkey(pointer, $0) }) == 1 else {
             throw CryptoError(failed: "X509_set_pubkey", "Can't create the certificate")
         }
     }
@@ -116,28 +69,17 @@ package struct CertificateIssuingTemplate: Sendable {
         unsafe X509_free(pointer)
     }
 
-    /// `nil` makes a self-signed certificate; a malformed host is an `invalidArgument`.
-    func setIssuer(_ issuer: X509Certificate?) throws(CryptoError) {
-        guard let issuer else { return try unsafe setIssuer(pointer, isOther: false) }
-        let result: Result<Void, CryptoError> = unsafe issuer.withPointer { issuer in
-            Result { () throws(CryptoError) in try unsafe setIssuer(issuer, isOther: true) }
-        }
-        try result.get()
-    }
-
-    /// `hash` is `nil` if the key's algorithm includes one.
-    func signed(with key: EVPKey, hash: HashFunction?) throws(CryptoError) -> Certificate {
-        OpenSSLLibrary.clearErrors()
-        func sign(_ digest: OpaquePointer?) -> Bool {
-            unsafe key.withPointer { unsafe X509_sign(pointer, $0, digest) } > 0
-        }
-        let isSigned =
-            if let hash {
-                unsafe try MessageDigest.fetched(for: hash).withPointer { unsafe sign($0) }
-            } else {
-                sign(nil)
+    func signed(with key: PrivateKey) throws(CryptoError) -> Certificate {
+        // NULL if the key's algorithm includes a hash.
+        let hash =
+            switch key {
+            case .rsa: unsafe EVP_sha256()
+            case .ellipticCurve(let key): unsafe key.curve.coordinateSize > 32 ? EVP_sha384() : EVP_sha256()
+            case .edwards, .montgomery, .mldsa: unsafe OpaquePointer?.none
             }
-        guard isSigned else { throw CryptoError(failed: "X509_sign", "Can't sign the certificate") }
+        guard try unsafe key.withEVPKey({ unsafe X509_sign(pointer, $0, hash) }) > 0 else {
+            throw CryptoError(failed: "X509_sign", "Can't sign the certificate")
+        }
         return try unsafe Certificate(copying: pointer)
     }
 
@@ -189,7 +131,11 @@ package struct CertificateIssuingTemplate: Sendable {
         }
     }
 
-    private func setIssuer(_ issuer: OpaquePointer, isOther: Bool) throws(CryptoError) {
+    func setOwnIssuer() throws(CryptoError) {
+        try unsafe setIssuer(pointer, isOther: false)
+    }
+
+    func setIssuer(_ issuer: OpaquePointer, isOther: Bool) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         guard unsafe X509_set_issuer_name(pointer, X509_get_subject_name(issuer)) == 1 else {
             throw CryptoError(failed: "X509_set_issuer_name", "Can't set the certificate's issuer")
@@ -199,9 +145,8 @@ package struct CertificateIssuingTemplate: Sendable {
         if isOther { try unsafe add(NID_authority_key_identifier, "keyid:always", issuer) }
         let signs = isRSA ? "critical,digitalSignature,keyEncipherment" : "critical,digitalSignature"
         switch template.role {
-        case .authority(let pathLength):
-            let limit = pathLength.map { ",pathlen:\(max($0, 0))" } ?? ""
-            try unsafe add(NID_basic_constraints, "critical,CA:TRUE" + limit, issuer)
+        case .authority:
+            try unsafe add(NID_basic_constraints, "critical,CA:TRUE", issuer)
             try unsafe add(NID_key_usage, "critical,keyCertSign,cRLSign", issuer)
         case .server(let hosts):
             try unsafe add(NID_basic_constraints, "critical,CA:FALSE", issuer)
@@ -279,37 +224,96 @@ package struct CertificateIssuingTemplate: Sendable {
     }
 }
 
-/// Encodes a certificate and its private key as PKCS#12
-/// ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)).
-package enum CertificateIssuingPKCS12 {
-    /// Returns a PFX, encrypted with PBES2 (PBKDF2, AES-256-CBC) and authenticated with
-    /// HMAC-SHA-256, OpenSSL 3's defaults; a password with a zero byte is an `invalidArgument`.
-    package static func encoding(
-        chain: CertificateChain,
-        key: PrivateKey,
-        password: String,
-        name: String? = nil
-    ) throws(CryptoError) -> [UInt8] {
-        guard key.publicKey.spkiDER() == chain.certificates[0].subjectPublicKeyInfo else {
-            throw CryptoError(.keyMismatch, "The key doesn't belong to the first certificate")
-        }
+extension MockCertificate {
+    /// Returns a PFX ([RFC 7292](https://www.rfc-editor.org/rfc/rfc7292)), encrypted with PBES2
+    /// (PBKDF2, AES-256-CBC) and authenticated with HMAC-SHA-256, OpenSSL 3's defaults; a password
+    /// with a zero byte is an `invalidArgument`.
+    func archive(password: String) throws(CryptoError) -> [UInt8] {
         guard !password.utf8.contains(0) else {
             throw CryptoError(.invalidArgument, "The password must not contain a zero byte")
         }
-        let evpKey = try EVPKey.make(key)
-        OpenSSLLibrary.clearErrors()
-        let archive = unsafe try CertificateStack(chain.certificates.dropFirst()).withPointer { issuers in
-            unsafe evpKey.withPointer { key in
-                unsafe chain.certificates[0].x509.withPointer { certificate in
-                    unsafe PKCS12_create(password, name, key, certificate, issuers, 0, 0, 0, 0, 0)
+        let issuers = unsafe OPENSSL_sk_new_null()
+        defer { unsafe OPENSSL_sk_pop_free(issuers) { unsafe X509_free(OpaquePointer($0)) } }
+        for issuer in chain.certificates.dropFirst() {
+            let isAdded = try unsafe issuer.withX509 { unsafe X509_add_cert(issuers, $0, X509_ADD_FLAG_UP_REF) == 1 }
+            guard isAdded else { throw CryptoError(failed: "X509_add_cert", "No memory") }
+        }
+        return try unsafe key.withEVPKey { key throws(CryptoError) in
+            try unsafe chain.certificates[0].withX509 { certificate throws(CryptoError) in
+                guard let archive = unsafe PKCS12_create(password, nil, key, certificate, issuers, 0, 0, 0, 0, 0) else {
+                    throw CryptoError(failed: "PKCS12_create", "Can't encode the certificate and its key")
                 }
+                defer { unsafe PKCS12_free(archive) }
+                return try unsafe [UInt8](encodedBy: "i2d_PKCS12") { unsafe i2d_PKCS12(archive, $0) }
             }
         }
-        guard let archive = unsafe archive else {
-            throw CryptoError(failed: "PKCS12_create", "Can't encode the certificate and its key")
+    }
+}
+
+// Keys and certificates reach OpenSSL, and come back, as DER. A closure's object is freed after the
+// closure, so functions that keep it must take a reference.
+
+extension PrivateKey {
+    func withEVPKey<Result>(_ body: (OpaquePointer) throws(CryptoError) -> Result) throws(CryptoError) -> Result {
+        try pkcs8DER().withBytes { der throws(CryptoError) in
+            let key = unsafe try der.decoded(by: "d2i_AutoPrivateKey") { unsafe d2i_AutoPrivateKey(nil, $0, $1) }
+            defer { unsafe EVP_PKEY_free(key) }
+            return try unsafe body(key)
         }
-        defer { unsafe PKCS12_free(archive) }
-        return try unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(archive, $0) })
-            .orThrow(failed: "i2d_PKCS12", "Can't encode the certificate and its key")
+    }
+}
+
+extension PublicKey {
+    fileprivate func withEVPKey<Result>(_ body: (OpaquePointer) -> Result) throws(CryptoError) -> Result {
+        try spkiDER().withBytes { der throws(CryptoError) in
+            let key = unsafe try der.decoded(by: "d2i_PUBKEY") { unsafe d2i_PUBKEY(nil, $0, $1) }
+            defer { unsafe EVP_PKEY_free(key) }
+            return unsafe body(key)
+        }
+    }
+}
+
+extension Certificate {
+    init(copying certificate: OpaquePointer) throws(CryptoError) {
+        try self.init(der: unsafe [UInt8](encodedBy: "i2d_X509") { unsafe i2d_X509(certificate, $0) })
+    }
+
+    func withX509<Result>(_ body: (OpaquePointer) throws(CryptoError) -> Result) throws(CryptoError) -> Result {
+        try der.withBytes { der throws(CryptoError) in
+            let certificate = unsafe try der.decoded(by: "d2i_X509") { unsafe d2i_X509(nil, $0, $1) }
+            defer { unsafe X509_free(certificate) }
+            return try unsafe body(certificate)
+        }
+    }
+}
+
+extension RawSpan {
+    /// Decodes an object, which the caller owns.
+    fileprivate func decoded(
+        by function: StaticString,
+        _ decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
+    ) throws(CryptoError) -> OpaquePointer {
+        OpenSSLLibrary.clearErrors()
+        let object = unsafe withUnsafeBytes { bytes in
+            var next = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            return unsafe decode(&next, bytes.count)
+        }
+        guard let object = unsafe object else { throw CryptoError(failed: function, "OpenSSL rejected the DER") }
+        return unsafe object
+    }
+}
+
+extension [UInt8] {
+    /// The closure lets OpenSSL allocate the encoding.
+    fileprivate init(
+        encodedBy function: StaticString,
+        _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32
+    ) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = unsafe encode(&start)
+        defer { unsafe CRYPTO_free(start, nil, 0) }
+        guard count > 0 else { throw CryptoError(failed: function, "Can't encode the object") }
+        unsafe self.init(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 }

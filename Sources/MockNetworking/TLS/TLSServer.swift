@@ -1,36 +1,6 @@
 internal import COpenSSL
-
-package struct TLSServerConfiguration: Sendable {
-    package enum Version: UInt16, Sendable, Comparable, CaseIterable {
-        /// Deprecated ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)); for testing that
-        /// clients reject it.
-        case insecureTLS11 = 0x0302
-        case tls12 = 0x0303
-        case tls13 = 0x0304
-
-        package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-    }
-
-    package enum ClientAuthentication: Sendable {
-        case none
-        /// A certificate is optional; one that doesn't lead to a root ends the handshake.
-        case requested(roots: [Certificate])
-        case required(roots: [Certificate])
-    }
-
-    package var chain: CertificateChain
-    package var key: PrivateKey
-    package var clientAuthentication = ClientAuthentication.none
-    package var minimumVersion = Version.tls12
-    package var maximumVersion = Version.tls13
-    /// For resuming sessions.
-    package var issuesSessionTickets = true
-
-    package init(chain: CertificateChain, key: PrivateKey) {
-        self.chain = chain
-        self.key = key
-    }
-}
+import Foundation
+import OpenSSLCrypto
 
 /// The state that a TLS server's connections share: the owner of an `SSL_CTX`.
 ///
@@ -38,24 +8,23 @@ package struct TLSServerConfiguration: Sendable {
 /// offers it, and otherwise continues without ALPN. Clients can't renegotiate.
 // reason: the pointer is set once. After initialization it's only passed to SSL_new, and the
 // context's own lock guards what OpenSSL changes then (ticket keys, counters).
-@safe package final class TLSServerContext: @unchecked Sendable {
+@safe final class TLSServerContext: @unchecked Sendable {
     private let pointer: OpaquePointer
 
     /// Versions in the wrong order and a certificate that this OpenSSL rejects for servers are an
     /// `invalidArgument`.
-    package init(_ configuration: TLSServerConfiguration) throws(CryptoError) {
+    init(_ configuration: LoopbackServer.TLS) throws(CryptoError) {
         OpenSSLLibrary.prepareAndClearErrors()
         guard let pointer = unsafe SSL_CTX_new(TLS_server_method()) else {
             throw CryptoError(failed: "SSL_CTX_new", "Can't create a TLS context")
         }
         unsafe self.pointer = pointer
-        try setVersions(configuration.minimumVersion, configuration.maximumVersion)
-        try setIdentity(configuration.chain, configuration.key)
+        try setVersions(configuration.minimumVersion.number, configuration.maximumVersion.number)
+        try setIdentity(configuration.certificate)
         try setClientAuthentication(configuration.clientAuthentication)
         unsafe COpenSSL_server_set_options(pointer, configuration.issuesSessionTickets ? 1 : 0)
         if !configuration.issuesSessionTickets { unsafe SSL_CTX_set_num_tickets(pointer, 0) }
         unsafe SSL_CTX_set_alpn_select_cb(pointer, Self.selectProtocol, nil)
-        unsafe CertificateMessage.check(on: pointer)
     }
 
     deinit {
@@ -63,49 +32,44 @@ package struct TLSServerConfiguration: Sendable {
     }
 
     /// The caller must free the connection.
-    func makeConnection() throws(CryptoError) -> OpaquePointer {
+    fileprivate func makeConnection() throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.clearErrors()
         guard let connection = unsafe SSL_new(pointer) else { throw CryptoError(failed: "SSL_new", "No memory") }
         return unsafe connection
     }
 
-    private func setVersions(
-        _ minimum: TLSServerConfiguration.Version,
-        _ maximum: TLSServerConfiguration.Version
-    ) throws(CryptoError) {
+    private func setVersions(_ minimum: Int32, _ maximum: Int32) throws(CryptoError) {
         guard minimum <= maximum else {
             throw CryptoError(.invalidArgument, "The minimum TLS version is newer than the maximum")
         }
         // OpenSSL's default security level forbids SHA-1 signatures, which the old versions
         // require.
-        if minimum < .tls12 { unsafe SSL_CTX_set_security_level(pointer, 0) }
-        guard unsafe COpenSSL_server_set_versions(pointer, Int32(minimum.rawValue), Int32(maximum.rawValue)) == 1 else {
-            throw CryptoError(failed: "SSL_CTX_set_min_proto_version", "OpenSSL doesn't support these TLS versions")
-        }
+        if minimum < TLS1_2_VERSION { unsafe SSL_CTX_set_security_level(pointer, 0) }
+        let isSet =
+            unsafe SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(minimum), nil) == 1
+            && SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(maximum), nil) == 1
+        guard isSet else { throw CryptoError(failed: "SSL_CTX_ctrl", "OpenSSL doesn't support these TLS versions") }
     }
 
-    private func setIdentity(_ chain: CertificateChain, _ key: PrivateKey) throws(CryptoError) {
-        guard key.publicKey.spkiDER() == chain.certificates[0].subjectPublicKeyInfo else {
-            throw CryptoError(.keyMismatch, "The server's key doesn't belong to its certificate")
-        }
-        let evpKey = try EVPKey.make(key)
-        OpenSSLLibrary.clearErrors()
-        let isSet = unsafe chain.certificates[0].x509.withPointer { unsafe SSL_CTX_use_certificate(pointer, $0) == 1 }
-        guard isSet, unsafe evpKey.withPointer({ unsafe SSL_CTX_use_PrivateKey(pointer, $0) }) == 1 else {
+    private func setIdentity(_ identity: MockCertificate) throws(CryptoError) {
+        let certificates = identity.chain.certificates
+        let isSet = try unsafe certificates[0].withX509 { unsafe SSL_CTX_use_certificate(pointer, $0) == 1 }
+        guard isSet, try unsafe identity.key.withEVPKey({ unsafe SSL_CTX_use_PrivateKey(pointer, $0) == 1 }) else {
             throw CryptoError(
                 .invalidArgument,
                 failed: "SSL_CTX_use_PrivateKey",
-                "The server can't use its \(key.kind) certificate"
+                "The server can't use its \(identity.key.kind) certificate"
             )
         }
-        for issuer in chain.certificates.dropFirst() {
-            let isAdded = unsafe issuer.x509.withPointer { issuer in
-                unsafe COpenSSL_server_add_chain_certificate(pointer, issuer) == 1
+        for issuer in certificates.dropFirst() {
+            let isAdded = try unsafe issuer.withX509 { issuer in
+                // 1 makes the context hold a reference.
+                unsafe SSL_CTX_ctrl(pointer, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(issuer)) == 1
             }
             guard isAdded else {
                 throw CryptoError(
                     .invalidArgument,
-                    failed: "SSL_CTX_add1_chain_cert",
+                    failed: "SSL_CTX_ctrl",
                     "The server can't use a certificate of its chain"
                 )
             }
@@ -113,21 +77,14 @@ package struct TLSServerConfiguration: Sendable {
     }
 
     private func setClientAuthentication(
-        _ authentication: TLSServerConfiguration.ClientAuthentication
+        _ authentication: LoopbackServer.TLS.ClientAuthentication
     ) throws(CryptoError) {
-        let roots: [Certificate]
-        switch authentication {
-        case .none: return
-        case .requested(let trusted):
-            roots = trusted
-            unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
-        case .required(let trusted):
-            roots = trusted
-            unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-        }
+        guard let roots = authentication.roots else { return }
+        let requirement = authentication.isRequired ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
+        unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | requirement, nil)
         for root in roots {
             // The store and the list of names hold their own references and copies.
-            let isAdded = unsafe root.x509.withPointer { root in
+            let isAdded = try unsafe root.withX509 { root in
                 unsafe X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), root) == 1
                     && SSL_CTX_add_client_CA(pointer, root) == 1
             }
@@ -138,7 +95,7 @@ package struct TLSServerConfiguration: Sendable {
         unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
         // Without a session ID context, OpenSSL refuses to resume sessions with client
         // authentication.
-        let name = Array("OpenSSLCrypto".utf8)
+        let name = Array("MockNetworking".utf8)
         guard unsafe SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count)) == 1 else {
             throw CryptoError(failed: "SSL_CTX_set_session_id_context", "Can't enable session resumption")
         }
@@ -168,8 +125,8 @@ package struct TLSServerConfiguration: Sendable {
 ///
 /// Pass data from the network to ``receive(_:)`` and send the data from ``takeCiphertext()``. No
 /// method blocks. Use a connection from one thread at a time.
-@safe package final class TLSServerConnection {
-    package enum Outcome: Sendable {
+@safe final class TLSServerConnection {
+    enum Outcome {
         /// In bytes of plaintext.
         case transferred(Int)
         case needsInput
@@ -183,7 +140,7 @@ package struct TLSServerConfiguration: Sendable {
     private let pointer: OpaquePointer
     private var failure: CryptoError?
 
-    package init(_ context: TLSServerContext) throws(CryptoError) {
+    init(_ context: TLSServerContext) throws(CryptoError) {
         unsafe pointer = try context.makeConnection()
         let input = unsafe BIO_new(BIO_s_mem())
         let output = unsafe BIO_new(BIO_s_mem())
@@ -201,7 +158,7 @@ package struct TLSServerConfiguration: Sendable {
         unsafe SSL_free(pointer)
     }
 
-    package func receive(_ ciphertext: RawSpan) {
+    func receive(_ ciphertext: RawSpan) {
         OpenSSLLibrary.clearErrors()
         let isTaken = unsafe ciphertext.withUnsafeBytes { bytes in
             var written = 0
@@ -213,7 +170,7 @@ package struct TLSServerConfiguration: Sendable {
     }
 
     /// Performs the handshake first; the buffer must not be empty.
-    package func read(into buffer: inout [UInt8]) -> Outcome {
+    func read(into buffer: inout [UInt8]) -> Outcome {
         transfer("SSL_read_ex") { count in
             unsafe buffer.withUnsafeMutableBytes { buffer in
                 unsafe SSL_read_ex(pointer, buffer.baseAddress, buffer.count, &count)
@@ -222,7 +179,7 @@ package struct TLSServerConfiguration: Sendable {
     }
 
     /// Encrypts nonempty data, either all of it or none.
-    package func write(_ plaintext: RawSpan) -> Outcome {
+    func write(_ plaintext: RawSpan) -> Outcome {
         transfer("SSL_write_ex") { count in
             unsafe plaintext.withUnsafeBytes { bytes in
                 unsafe SSL_write_ex(pointer, bytes.baseAddress, bytes.count, &count)
@@ -231,7 +188,7 @@ package struct TLSServerConfiguration: Sendable {
     }
 
     /// Does nothing unless the handshake succeeded.
-    package func finish() {
+    func finish() {
         guard failure == nil, isHandshakeFinished else { return }
         OpenSSLLibrary.clearErrors()
         // Ignore whether the client has closed its side too.
@@ -239,7 +196,7 @@ package struct TLSServerConfiguration: Sendable {
         OpenSSLLibrary.clearErrors()
     }
 
-    package func takeCiphertext() -> [UInt8] {
+    func takeCiphertext() -> [UInt8] {
         let output = unsafe SSL_get_wbio(pointer)
         let size = unsafe BIO_ctrl_pending(output)
         guard size > 0 else { return [] }
@@ -251,18 +208,19 @@ package struct TLSServerConfiguration: Sendable {
         }
     }
 
-    package var isHandshakeFinished: Bool { unsafe SSL_is_init_finished(pointer) == 1 }
+    var isHandshakeFinished: Bool { unsafe SSL_is_init_finished(pointer) == 1 }
 
-    package var session: TLSServerSession? {
-        guard isHandshakeFinished else { return nil }
-        return TLSServerSession(
-            version: TLSServerConfiguration.Version(rawValue: UInt16(clamping: unsafe SSL_version(pointer))),
-            cipherSuite: unsafe Self.text(SSL_CIPHER_get_name(SSL_get_current_cipher(pointer))) ?? "",
-            isResumed: unsafe SSL_session_reused(pointer) == 1,
-            serverName: unsafe Self.text(SSL_get_servername(pointer, TLSEXT_NAMETYPE_host_name)),
-            applicationProtocol: applicationProtocol,
-            clientCertificate: clientCertificate
-        )
+    /// Does nothing before the end of the handshake.
+    func describeSession(in record: inout LoopbackServer.ConnectionRecord) {
+        guard isHandshakeFinished else { return }
+        record.tlsVersion = LoopbackServer.TLS.Version(number: unsafe SSL_version(pointer))
+        record.cipherSuite = unsafe Self.text(SSL_CIPHER_get_name(SSL_get_current_cipher(pointer))) ?? ""
+        record.isResumed = unsafe SSL_session_reused(pointer) == 1
+        record.serverName = unsafe Self.text(SSL_get_servername(pointer, TLSEXT_NAMETYPE_host_name))
+        record.applicationProtocol = applicationProtocol
+        let certificate = clientCertificate
+        record.clientCertificateSubject = certificate?.subject
+        record.clientCertificateDER = certificate.map { Data($0.der) }
     }
 
     private var applicationProtocol: String? {
@@ -273,6 +231,7 @@ package struct TLSServerConfiguration: Sendable {
         return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(size)), as: UTF8.self)
     }
 
+    /// Sent in this session or in the resumed one.
     private var clientCertificate: Certificate? {
         guard let certificate = unsafe SSL_get1_peer_certificate(pointer) else { return nil }
         defer { unsafe X509_free(certificate) }
@@ -302,17 +261,4 @@ package struct TLSServerConfiguration: Sendable {
     private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
         unsafe pointer.map { unsafe String(cString: $0) }
     }
-}
-
-package struct TLSServerSession: Sendable {
-    /// `nil` for versions that ``TLSServerConfiguration/Version`` doesn't include.
-    package let version: TLSServerConfiguration.Version?
-    package let cipherSuite: String
-    /// A resumed session doesn't exchange certificates.
-    package let isResumed: Bool
-    /// [RFC 6066 §3](https://www.rfc-editor.org/rfc/rfc6066#section-3).
-    package let serverName: String?
-    package let applicationProtocol: String?
-    /// Sent in this session or in the resumed one.
-    package let clientCertificate: Certificate?
 }
