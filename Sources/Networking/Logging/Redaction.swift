@@ -55,6 +55,8 @@ public struct Redaction: Sendable {
             "credentials",
             "session_id", "otp", "SAMLResponse", "SAMLRequest", "csrf_token", "X-Amz-Security-Token", "X-Amz-Signature",
             "X-Amz-Credential", "X-Goog-Signature", "X-Goog-Credential", "signature", "authorization",
+            // A server's text about an OAuth request may repeat a credential in any encoding.
+            "error_description", "error_uri",
         ],
         // In JSON these names are usually harmless.
         parameterNames: ["code", "key", "sig", "auth", "state", "request", "session", "jsessionid", "phpsessid"]

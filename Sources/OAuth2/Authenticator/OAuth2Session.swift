@@ -108,7 +108,7 @@ struct OAuth2Session: AuthenticationSession {
             guard let refusal = ResourceRefusal(error, isDPoP: owner.isDPoP), let challenge = refusal.challenge,
                 refusal.kind == .stepUpRequired || refusal.kind == .insufficientScope
             else { continue }
-            // Without a new source, because the challenge may repeat the rejected token.
+            // The first rejection has created the source.
             return owner.knownWiderSource(answering: ResourceDemand(challenge)) ?? owner.base
         }
         return owner.base
@@ -179,8 +179,9 @@ struct OAuth2Session: AuthenticationSession {
             response.headers["Accept-Signature"] == nil
         else { return nil }
         let fields = response.headers.values(for: "WWW-Authenticate").joined(separator: ", ")
-        let challenge = AuthenticationChallenge.parse(fields).first { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
-        guard let challenge else { return nil }
+        guard
+            AuthenticationChallenge.parse(fields).contains(where: { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") })
+        else { return nil }
         let isFirst = owner.withheld.withLock { $0.count < Self.withheldLimit && $0.insert(origin).inserted }
         if isFirst { owner.journal.add(.withheld(origin: origin.description)) }
         var error = OAuth2Error(
@@ -189,7 +190,7 @@ struct OAuth2Session: AuthenticationSession {
                 + "\(owner.resources.text); add the origin if the token is meant for it",
             status: response.status
         )
-        error.challenge = challenge
+        error.serverText = OAuth2Error.serverText(challenges: [fields])
         return error
     }
 
@@ -247,10 +248,7 @@ struct OAuth2Session: AuthenticationSession {
     // MARK: Demands
 
     private func demandAction(_ code: OAuth2Error.Code, _ rejection: Rejection) -> Retry.Action {
-        let refusal = rejection.refusal
-        let proof = rejection.request.headers["DPoP"]
-        let secrets = SentSecrets([rejection.credential.token.expose { $0 }] + [proof].compactMap(\.self))
-        let demand = refusal.challenge.map { ResourceDemand($0, hiding: secrets) } ?? ResourceDemand()
+        let demand = rejection.refusal.challenge.map { ResourceDemand($0) } ?? ResourceDemand()
         owner.journal.add(.demanded(code, demand))
         let isFirst = !rejection.earlier.contains { $0 == .stepUpRequired || $0 == .insufficientScope }
         if isFirst, owner.widerSource(answering: demand) != nil { return .retry }
@@ -263,7 +261,9 @@ struct OAuth2Session: AuthenticationSession {
             status: rejection.response.status
         )
         error.demand = demand
-        error.challenge = refusal.challenge?.without(secrets)
+        error.serverText = OAuth2Error.serverText(
+            challenges: rejection.response.headers.values(for: "WWW-Authenticate")
+        )
         return .noRetry(.custom(error))
     }
 }

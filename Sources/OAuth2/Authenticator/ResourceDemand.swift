@@ -1,10 +1,13 @@
 public import Foundation
 public import Networking
 internal import OpenSSLCrypto
-internal import TokenGeneration
+public import TokenGeneration
 
 /// The requirements that a resource states in its challenge when it rejects a request.
-public struct ResourceDemand: Sendable, Hashable {
+///
+/// The values are the resource's text, which may repeat the rejected token, so no description or
+/// dump shows them. Values of more than 2,048 bytes are dropped.
+public struct ResourceDemand: Sendable, Hashable, Redacted {
     /// The names of the scope that the request needs; empty if the resource didn't say.
     public var scope: [String]
     /// The acceptable authentication context classes, best first
@@ -38,17 +41,17 @@ public struct ResourceDemand: Sendable, Hashable {
         self.claims = claims
     }
 
-    /// Creates a demand from a challenge, without anything that repeats the rejected token.
-    init(_ challenge: AuthenticationChallenge, hiding secrets: SentSecrets = .none) {
-        let shown = challenge.without(secrets)
-        func value(_ name: String) -> String? { shown?.parameters[name] }
+    init(_ challenge: AuthenticationChallenge) {
+        func value(_ name: String) -> String? {
+            challenge.parameters[name].flatMap { $0.utf8.count <= 2_048 ? $0 : nil }
+        }
         scope = value("scope")?.spaceSeparated ?? []
         acrValues = value("acr_values")?.spaceSeparated ?? []
         maxAge = value("max_age").flatMap(UInt32.init).map { .seconds(Int64($0)) }
         resourceMetadata = value("resource_metadata").flatMap(URL.init(string:))
             .flatMap { HTTPOrigin($0) == nil ? nil : $0 }
         if value("error") == Self.claimsError {
-            claims = value("claims").flatMap(Self.claims).flatMap { secrets.isFree($0) ? $0 : nil }
+            claims = value("claims").flatMap(Self.claims)
         }
     }
 
@@ -57,6 +60,15 @@ public struct ResourceDemand: Sendable, Hashable {
     private static func claims(_ parameter: String) -> String? {
         guard let data = Data(base64Encoded: parameter), (try? JSONObject(parsing: data)) != nil else { return nil }
         return String(data: data, encoding: .utf8)
+    }
+
+    /// The names of the requirements, such as `scope`, without their values.
+    public var description: String {
+        let names = [
+            scope.isEmpty ? nil : "scope", acrValues.isEmpty ? nil : "acr_values", maxAge.map { _ in "max_age" },
+            resourceMetadata.map { _ in "resource_metadata" }, claims.map { _ in "claims" },
+        ].compactMap(\.self)
+        return "demand for \(names.isEmpty ? "nothing" : names.joined(separator: ", "))"
     }
 
     /// Returns a Boolean value that indicates whether two demands have the same members, as bytes.

@@ -277,8 +277,8 @@ extension OAuth2Client {
         }
         let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
         let pushed = timing.timeSource.now()
-        return try await post(form, to: \.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
-            let answer = try AnswerMembers(response, from: place, hiding: secrets)
+        return try await post(form, to: \.pushedAuthorizationRequestEndpoint, place: place) { response in
+            let answer = try AnswerMembers(response, from: place)
             let uri = try answer.required("request_uri")
             guard uri.utf8.count <= 8_192, HTTPSyntax.isFieldValue(uri) else { throw answer.wrong("request_uri") }
             guard let seconds = try answer.seconds("expires_in"), seconds > 0 else { throw answer.wrong("expires_in") }

@@ -118,16 +118,7 @@ extension AuthorizationRequest {
                 "the response isn't for this request: its state is \(answer["state"] == nil ? "missing" : "different"); start again"
             )
         }
-        if let error = answer["error"] {
-            throw OAuth2Error(
-                authorizationError: error,
-                description: answer["error_description"],
-                uri: answer["error_uri"],
-                hiding: SentSecrets(
-                    [self.state, nonce ?? "", codeVerifier.value.expose { $0 }] + answer.credentials
-                )
-            )
-        }
+        if let error = answer["error"] { throw OAuth2Error(authorizationError: error, answer) }
         for name in ["response", "access_token", "id_token"] where answer[name] != nil {
             throw OAuth2Error(.protocolViolation, "the authorization response has an unrequested “\(name)”")
         }
@@ -195,9 +186,6 @@ private struct AuthorizationAnswer {
         }
     }
 
-    /// The values that may be credentials, although an error response should have none.
-    var credentials: [String] { ["code", "response", "access_token", "id_token"].compactMap { self[$0] } }
-
     subscript(name: String) -> String? {
         values[name].flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -205,9 +193,8 @@ private struct AuthorizationAnswer {
 
 extension OAuth2Error {
     /// [RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1).
-    fileprivate init(authorizationError: String, description: String?, uri: String?, hiding secrets: SentSecrets) {
-        let serverCode = Self.printable(serverCode: authorizationError, hiding: secrets)
-        let words = description.flatMap { Self.printable($0, limit: 256, hiding: secrets) }
+    fileprivate init(authorizationError: String, _ answer: AuthorizationAnswer) {
+        let serverCode = Self.registered(authorizationError)
         let (code, text) =
             switch serverCode {
             case "access_denied": (Code.authorizationDenied, "the user or the server has denied the request")
@@ -215,8 +202,7 @@ extension OAuth2Error {
                 (Code.serverTransient, "the authorization endpoint is temporarily failing")
             default: (Code.requestRejected, "the authorization endpoint rejected the request")
             }
-        self.init(code, text + (words.map { ": " + $0 } ?? ""), serverCode: serverCode)
-        serverDescription = words
-        serverURI = uri.flatMap { Self.link($0, hiding: secrets) }
+        self.init(code, text, serverCode: serverCode)
+        serverText = Self.serverText { answer[$0] }
     }
 }

@@ -119,7 +119,7 @@ public struct SignedResponseVerifier: Sendable {
                 isForeign
                     ? "the authorization response is signed by another server; its code isn't used"
                     : "the signed authorization response isn't valid",
-                cause: error
+                response: error
             )
         }
     }
@@ -135,8 +135,7 @@ public struct SignedResponseVerifier: Sendable {
     func members(
         of response: String,
         issuer: String,
-        clientID: String,
-        hiding secrets: SentSecrets
+        clientID: String
     ) async throws -> JSONObject {
         var policy = ValidationPolicy(
             issuer: .exactly(issuer),
@@ -169,7 +168,7 @@ public struct SignedResponseVerifier: Sendable {
                 isForeign
                     ? "the introspection response is signed by another server"
                     : "the JWT from the introspection endpoint isn't valid",
-                cause: secrets.redacted(error)
+                response: error
             )
         }
     }

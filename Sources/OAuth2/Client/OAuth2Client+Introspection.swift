@@ -50,7 +50,7 @@ extension OAuth2Client {
             to: \.introspectionEndpoint,
             place: place,
             accepting: verifier == nil ? "application/json" : type
-        ) { response, secrets in
+        ) { response in
             let isToken = response.hasMediaType(type)
             guard isToken == (verifier != nil) else {
                 throw OAuth2Error(
@@ -65,10 +65,9 @@ extension OAuth2Client {
                     try await verifier.members(
                         of: String(decoding: response.body, as: UTF8.self),
                         issuer: issuer,
-                        clientID: clientAuthentication.clientID,
-                        hiding: secrets
+                        clientID: clientAuthentication.clientID
                     )
-                } else { try response.jsonObject(from: place, hiding: secrets) }
+                } else { try response.jsonObject(from: place) }
             return try IntrospectedToken(AnswerMembers(members: members, place: place))
         }
     }
@@ -88,7 +87,7 @@ extension OAuth2Client {
     public func revoke(_ token: Secret, kind: TokenKind? = nil) async throws {
         let place = "the revocation endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
-        try await post(form, to: \.revocationEndpoint, place: place) { response, _ in
+        try await post(form, to: \.revocationEndpoint, place: place) { response in
             // Only the status code matters; the body has no meaning (§2.2).
             guard response.status == 200 || response.status == 204 else {
                 throw OAuth2Error(

@@ -147,7 +147,7 @@ extension OAuth2Client {
         let response: HTTPResponse
         do {
             response = try await exchange.response(
-                to: (try request.urlRequest, request.secrets),
+                to: try request.urlRequest,
                 timeout: timeout,
                 observers: journal.observers
             )
@@ -166,8 +166,7 @@ extension OAuth2Client {
                     insecurelyAcceptsBearerTokens: key.insecurelyAcceptsBearerTokens,
                     acceptsMissingType: request.server.omitsTokenType,
                     isExchange: value("grant_type") == TokenExchangeGrant.type,
-                    requestedType: value("requested_token_type"),
-                    hiding: request.secrets
+                    requestedType: value("requested_token_type")
                 )
             )
         } catch {

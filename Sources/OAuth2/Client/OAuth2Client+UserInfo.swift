@@ -34,8 +34,7 @@ extension OAuth2Client {
     ) async throws -> UserInfo {
         let place = "the UserInfo endpoint"
         let url = try await server.userInfoEndpoint.required(place)
-        var exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
-        exchange.isQuotable = false
+        let exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
         let protection = UserInfoProtection(
             keys: keys,
             decrypter: decrypter,
@@ -49,8 +48,8 @@ extension OAuth2Client {
             let isPlain = keys == nil && decrypter == nil
             let types = isPlain ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
-            return (request, .none)
-        } read: { response, _ in
+            return request
+        } read: { response in
             let answer = AnswerMembers(members: try protection.claims(of: response, from: place), place: place)
             guard try answer.required("sub").utf8.elementsEqual(subject.utf8) else {
                 throw OAuth2Error(
@@ -83,8 +82,7 @@ private struct UserInfoProtection {
             guard keys == nil else {
                 throw OAuth2Error(.protocolViolation, "the response from \(place) isn't signed, as `keys` require")
             }
-            // Only the authenticator knows the token that was sent, so don't show member names.
-            return try response.jsonObject(from: place, hiding: nil)
+            return try response.jsonObject(from: place)
         }
         guard keys != nil || decrypter != nil else {
             throw OAuth2Error(
@@ -99,7 +97,7 @@ private struct UserInfoProtection {
                 .protocolViolation,
                 "the JWT from \(place) isn't valid",
                 status: response.status,
-                cause: error
+                response: error
             )
         }
     }

@@ -117,14 +117,13 @@ public struct OAuth2Client: Sendable {
         return client
     }
 
-    /// Sends a form with the client's authentication, and reads a 2xx response with a closure,
-    /// given the secrets that errors can't repeat.
+    /// Sends a form with the client's authentication, and reads a 2xx response with a closure.
     func post<Value>(
         _ form: [(name: String, value: String)],
         to endpoint: (AuthorizationServer) -> URL?,
         place: String,
         accepting accepted: String = "application/json",
-        read: (HTTPResponse, SentSecrets) async throws -> Value
+        read: (HTTPResponse) async throws -> Value
     ) async throws -> Value {
         let server = try await server
         let url = try endpoint(server).required(place)
@@ -136,9 +135,9 @@ public struct OAuth2Client: Sendable {
             try await authenticate(&request, at: date)
             var message = try request.urlRequest
             message.setValue(accepted, forHTTPHeaderField: "Accept")
-            return (message, request.secrets)
+            return message
         } read: {
-            try await read($0, $1)
+            try await read($0)
         }
     }
 

@@ -177,11 +177,9 @@ extension OAuth2Client {
         let place = "the backchannel authentication endpoint"
         let requested = timing.timeSource.now()
         do {
-            return try await post(form, to: \.backchannelAuthenticationEndpoint, place: place) {
-                response,
-                secrets in
+            return try await post(form, to: \.backchannelAuthenticationEndpoint, place: place) { response in
                 try BackchannelAuthentication(
-                    AnswerMembers(response, from: place, hiding: secrets),
+                    AnswerMembers(response, from: place),
                     requested: requested,
                     notificationToken: notificationToken
                 )

@@ -131,17 +131,15 @@ extension OAuth2Client {
                 ]
             )
         let requested = timing.timeSource.now()
-        return try await post(form, to: \.deviceAuthorizationEndpoint, place: place) { response, secrets in
-            let answer = try AnswerMembers(response, from: place, hiding: secrets)
+        return try await post(form, to: \.deviceAuthorizationEndpoint, place: place) { response in
+            let answer = try AnswerMembers(response, from: place)
             // Some servers report errors with status code 200.
             if let error = answer.members["error"]?.string, !error.isEmpty {
                 throw OAuth2Error(
                     serverCode: error,
-                    description: answer.members["error_description"],
-                    uri: answer.members["error_uri"],
+                    members: answer.members,
                     place: place,
-                    status: response.status,
-                    hiding: secrets
+                    status: response.status
                 )
             }
             return try DeviceAuthorization(answer, requested: requested)

@@ -184,7 +184,7 @@ struct MetadataDocument {
     }
 
     fileprivate static func shown(_ name: String) -> String {
-        OAuth2Error.printable(name, limit: 64, hiding: .none) ?? ""
+        OAuth2Error.printable(name, limit: 64)
     }
 
     static func missing(_ name: String) -> OAuth2Error {

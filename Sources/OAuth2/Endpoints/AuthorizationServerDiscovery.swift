@@ -102,7 +102,8 @@ enum ServerLocation: Sendable {
         case .known(let server): return server
         case .discovered(let discovery):
             do { return try await discovery.server() } catch let error as OAuth2Error {
-                throw error.serverCode == nil || error.isRetryable ? error : error.coded(.protocolViolation)
+                let isOfServer = error.serverCode != nil || error.code == .requestRejected
+                throw isOfServer && !error.isRetryable ? error.coded(.protocolViolation) : error
             } catch {
                 throw OAuth2Error(.serverUnreachable, "the server metadata can't be loaded", cause: error)
             }
@@ -185,9 +186,9 @@ extension EndpointExchange {
         try await value { _ in
             var request = URLRequest(url: url)
             request.setValue("application/json", forHTTPHeaderField: "Accept")
-            return (request, .none)
-        } read: { response, secrets in
-            try read(try response.jsonObject(from: place, hiding: secrets), response.headers)
+            return request
+        } read: { response in
+            try read(try response.jsonObject(from: place), response.headers)
         }
     }
 }

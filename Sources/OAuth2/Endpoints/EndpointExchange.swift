@@ -6,8 +6,6 @@ import TokenGeneration
 /// A request to an authorization server, which retries temporary failures and doesn't follow
 /// redirects.
 struct EndpointExchange: Sendable {
-    typealias Request = (request: URLRequest, secrets: SentSecrets)
-
     let place: String
     let url: URL
     let client: NetworkClient
@@ -15,23 +13,21 @@ struct EndpointExchange: Sendable {
     let hints: DPoPServerState
     var usesAssertion = false
     var isOfClient = false
-    /// Errors must not quote the server if the network client's authenticator adds secrets.
-    var isQuotable = true
     /// A lost response to a request for tokens may have used up a refresh token.
     var isForTokens = false
     var isRepeatable = true
 
     // One closure creates each attempt's request, with the server's time. The other reads a 2xx
-    // response, given the secrets that errors can't repeat.
+    // response.
     func value<Value>(
-        _ makeRequest: (Date) async throws -> Request,
-        read: (HTTPResponse, SentSecrets) async throws -> Value
+        _ makeRequest: (Date) async throws -> URLRequest,
+        read: (HTTPResponse) async throws -> Value
     ) async throws -> Value {
         let deadline = timing.timeSource.now() + timing.timeout
         return try await attempts(until: deadline) { date, _ in
             let request = try await makeRequest(date)
             let timeout = deadline - timing.timeSource.now()
-            return try await read(try await response(to: request, timeout: timeout), request.secrets)
+            return try await read(try await response(to: request, timeout: timeout))
         }
     }
 
@@ -88,7 +84,7 @@ struct EndpointExchange: Sendable {
 
     /// Sends one request, whose network client's errors become OAuth 2 errors.
     func response(
-        to request: Request,
+        to request: URLRequest,
         timeout: Duration?,
         observers: [any ClientObserver] = []
     ) async throws -> HTTPResponse {
@@ -104,19 +100,12 @@ struct EndpointExchange: Sendable {
         )
         options.additionalObservers = observers
         do {
-            let response = try await client.response(for: request.request, options: options)
+            let response = try await client.response(for: request, options: options)
             note(response.headers)
             return response
         } catch let error as ServerError {
             note(error.headers)
-            throw OAuth2Error(
-                answer: error,
-                place: place,
-                hiding: request.secrets,
-                now: timing.timeSource.date(),
-                isOfClient: isOfClient,
-                isQuotable: isQuotable
-            )
+            throw OAuth2Error(answer: error, place: place, now: timing.timeSource.date(), isOfClient: isOfClient)
         } catch let error as NetworkError {
             if !isForTokens, let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
@@ -139,14 +128,13 @@ extension HTTPResponse {
         return field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.equalsIgnoringASCIICase(type)
     }
 
-    /// The error has no cause if `secrets` is `nil`.
-    func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
+    func jsonObject(from place: String) throws(OAuth2Error) -> JSONObject {
         do { return try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
                 .protocolViolation,
                 "the response from \(place) isn't a JSON object; check the endpoint's URL",
                 status: status,
-                cause: secrets?.redacted(error)
+                response: error
             )
         }
     }
@@ -194,8 +182,8 @@ struct AnswerMembers {
 }
 
 extension AnswerMembers {
-    init(_ response: HTTPResponse, from place: String, hiding secrets: SentSecrets) throws(OAuth2Error) {
-        self.init(members: try response.jsonObject(from: place, hiding: secrets), place: place)
+    init(_ response: HTTPResponse, from place: String) throws(OAuth2Error) {
+        self.init(members: try response.jsonObject(from: place), place: place)
     }
 }
 

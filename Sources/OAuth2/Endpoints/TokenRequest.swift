@@ -40,29 +40,6 @@ public struct TokenRequest: Sendable, Redacted {
         form.append((name, value))
     }
 
-    /// Includes all header fields, such as a DPoP proof or a custom authentication.
-    var secrets: SentSecrets {
-        let fields = form.filter { !Self.openFields.contains($0.name) }.map(\.value)
-        let values = headers.filter { $0.name != "Authorization" }.map(\.value)
-        let credentials = headers.values(for: "Authorization").map { $0.split(separator: " ", maxSplits: 1) }
-        let passwords = credentials.filter { $0.first?.lowercased() == "basic" }.compactMap { parts -> String? in
-            guard let octets = parts.last.flatMap({ Data(base64Encoded: String($0)) }) else { return nil }
-            let pair = String(decoding: octets, as: UTF8.self)
-            return pair.firstIndex(of: ":").map { String(pair[pair.index(after: $0)...]) }
-        }
-        return SentSecrets(
-            fields + values + credentials.compactMap { $0.last.map(String.init) } + passwords
-                + passwords.compactMap { FormURLEncoded.decodeComponent($0) }
-        )
-    }
-
-    private static let openFields: Set = [
-        "grant_type", "client_id", "client_assertion_type", "scope", "resource", "audience", "subject_token_type",
-        "actor_token_type", "requested_token_type", "redirect_uri", "token_type_hint", "response_type", "response_mode",
-        "code_challenge_method", "prompt", "display", "max_age", "ui_locales", "acr_values", "claims",
-        "authorization_details", "dpop_jkt",
-    ]
-
     var urlRequest: URLRequest {
         get throws(NetworkError) {
             var request = URLRequest(url: endpoint)

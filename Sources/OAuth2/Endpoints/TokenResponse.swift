@@ -18,8 +18,7 @@ struct TokenResponse: Sendable {
         insecurelyAcceptsBearerTokens: Bool = false,
         acceptsMissingType: Bool = false,
         isExchange: Bool = false,
-        requestedType: String? = nil,
-        hiding secrets: SentSecrets = .none
+        requestedType: String? = nil
     ) throws(OAuth2Error) {
         let object: JSONObject
         do { object = try JSONObject(parsing: body) } catch {
@@ -27,18 +26,12 @@ struct TokenResponse: Sendable {
                 .protocolViolation,
                 "the token endpoint's response isn't a JSON object; check the endpoint's URL",
                 status: status,
-                cause: secrets.redacted(error)
+                response: error
             )
         }
         // Some servers report errors with status code 200.
         if case .string(let error)? = object["error"], !error.isEmpty {
-            throw OAuth2Error(
-                serverCode: error,
-                description: object["error_description"],
-                uri: object["error_uri"],
-                status: 200,
-                hiding: secrets
-            )
+            throw OAuth2Error(serverCode: error, members: object, status: 200)
         }
         let isMissing = object["token_type"] == nil || object["token_type"] == .null
         guard let type = object["token_type"]?.string ?? (isMissing && acceptsMissingType ? AccessToken.bearer : nil)
@@ -110,80 +103,6 @@ struct TokenResponse: Sendable {
         }
         guard let seconds, seconds.isFinite else { return nil }
         return Duration(clampingSeconds: min(max(seconds, 0), Double(Int32.max)))
-    }
-}
-
-extension OAuth2Error {
-    /// [RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2).
-    init(
-        serverCode: String,
-        description: JSONValue?,
-        uri: JSONValue? = nil,
-        place: String = "the token endpoint",
-        status: Int,
-        hiding secrets: SentSecrets,
-        cause: (any Error)? = nil
-    ) {
-        let serverCode = Self.printable(serverCode: serverCode, hiding: secrets)
-        let words = description?.string.flatMap { Self.printable($0, limit: 256, hiding: secrets) }
-        let (code, text) =
-            switch serverCode {
-            // The error code of an overloaded or failing server isn't about the grant.
-            case _ where Self.isTransient(status), "temporarily_unavailable", "server_error":
-                (Code.serverTransient, "\(place) has failed temporarily")
-            // Auth0 and GitHub have other codes for a client that isn't authenticated, and GitHub
-            // for a grant that isn't valid.
-            case "invalid_client", "incorrect_client_credentials",
-                "access_denied" where status == 401:
-                (Code.invalidClient, "\(place) rejects the client's authentication; check the client ID and key")
-            case "invalid_grant", "bad_refresh_token", "bad_verification_code":
-                (Code.reauthenticationRequired, "\(place) rejects the grant; it may have expired or been revoked")
-            case "invalid_token":
-                (Code.accessTokenRejected, "\(place) rejects the access token; it may have expired or been revoked")
-            default:
-                (Code.requestRejected, "\(place) rejected the request")
-            }
-        self.init(
-            code,
-            text + (words.map { ": \($0)" } ?? ""),
-            serverCode: serverCode,
-            status: status,
-            cause: cause
-        )
-        serverDescription = words
-        serverURI = uri?.string.flatMap { Self.link($0, hiding: secrets) }
-    }
-
-    static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
-
-    /// The registered codes and those of GitHub, shown even if they contain a short secret.
-    private static let registeredCodes: Set = [
-        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
-        "invalid_scope",
-        "invalid_target", "invalid_authorization_details", "invalid_token", "insufficient_scope", "access_denied",
-        "authorization_pending", "slow_down", "expired_token", "use_dpop_nonce", "invalid_dpop_proof", "server_error",
-        "temporarily_unavailable", "unsupported_response_type", "login_required", "consent_required",
-        "interaction_required", "incorrect_client_credentials", "bad_refresh_token", "bad_verification_code",
-    ]
-
-    static func printable(serverCode: String, hiding secrets: SentSecrets) -> String {
-        guard serverCode.utf8.count > 64 || !registeredCodes.contains(serverCode) else { return serverCode }
-        return printable(serverCode, limit: 64, hiding: secrets) ?? SentSecrets.placeholder
-    }
-
-    /// Returns a server's text in one line and without secrets, or `nil` if it can't be shown.
-    static func printable(_ text: String, limit: Int, hiding secrets: SentSecrets) -> String? {
-        secrets.redacted(text).map { text in
-            String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
-        }
-    }
-
-    /// Returns the URL of a web page about an error, if it's valid and contains no secrets.
-    static func link(_ text: String, hiding secrets: SentSecrets) -> URL? {
-        guard text.utf8.count <= 2_048, secrets.isFree(text), let url = URL(string: text), HTTPOrigin(url) != nil else {
-            return nil
-        }
-        return url
     }
 }
 

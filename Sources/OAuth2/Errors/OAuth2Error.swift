@@ -11,16 +11,22 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
     public private(set) var code: Code
     /// A description of what failed and what to do about it, without secrets.
     public private(set) var message: String
-    /// The error code from the server's response, such as `invalid_client`
+    /// The registered error code in the server's response, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
-    public let serverCode: String?
-    /// The server's description of its error, for developers.
     ///
-    /// It has at most 256 printable characters. The secrets that the request carried are removed,
-    /// in any encoding; the value is `nil` if they can't be told apart from the text.
-    public internal(set) var serverDescription: String?
-    /// The page that describes the error: `error_uri`.
-    public internal(set) var serverURI: URL?
+    /// It's `nil` for another code, which is in ``serverText``.
+    public let serverCode: String?
+    /// The words of the server's response, which may repeat secrets of the request in any encoding.
+    ///
+    /// It's one line of at most 2,048 ASCII characters: an error code that isn't registered,
+    /// `error_description`, `error_uri`, the `WWW-Authenticate` header fields, and what a parser
+    /// quotes of a malformed response. No description, dump, log, event or recording shows it.
+    ///
+    /// ```swift
+    /// // On purpose, for example at a terminal:
+    /// print(error.serverText?.expose { $0 } ?? "the server wrote nothing")
+    /// ```
+    public internal(set) var serverText: Secret?
     /// The status code of the response, if there was one.
     public let status: Int?
     /// The error that caused this one.
@@ -35,9 +41,6 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
     public internal(set) var isPossiblyLostRotation = false
     /// The resource's requirements, with the codes `stepUpRequired` and `insufficientScope`.
     public internal(set) var demand: ResourceDemand?
-    /// The challenge in the response for the error's scheme, without anything that repeats a
-    /// secret.
-    public internal(set) var challenge: AuthenticationChallenge?
     var hasNonce = false
     var isAboutSentRequest = false
     /// A Boolean value that indicates whether a request wasn't sent because its time was over.
@@ -191,39 +194,19 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         return logText(serverCode.map { "\(text) [\($0)]" } ?? text, cause: cause)
     }
 
-    // An endpoint that isn't `isOfClient` takes an access token. The server may not be quoted if
-    // the secrets that it was sent are unknown.
-    init(
-        answer: ServerError,
-        place: String,
-        hiding secrets: SentSecrets,
-        now: Date,
-        isOfClient: Bool = false,
-        isQuotable: Bool = true
-    ) {
+    // An endpoint that isn't `isOfClient` takes an access token.
+    init(answer: ServerError, place: String, now: Date, isOfClient: Bool = false) {
         // The response may repeat secrets, so the cause doesn't include it.
-        let endpoint = answer.endpoint.flatMap { secrets.isFree($0) ? $0 : nil }
-        let cause = ServerError(endpoint: endpoint, errorCode: answer.errorCode)
-        let body = answer.response.flatMap { try? JSONObject(parsing: $0) }
-        let challenges = answer.headers.values(for: "WWW-Authenticate").flatMap(AuthenticationChallenge.parse)
+        let cause = ServerError(endpoint: nil, errorCode: answer.errorCode)
+        let body = answer.response.flatMap { try? JSONObject(parsing: $0) } ?? [:]
+        let fields = answer.headers.values(for: "WWW-Authenticate")
+        let challenges = fields.flatMap(AuthenticationChallenge.parse)
         // Some servers report a bad proof or token only in a challenge.
         let challenged = ["DPoP", "Bearer"].lazy.compactMap { scheme in
             challenges.first { $0.isOfScheme(scheme) && $0.parameters["error"] != nil }
         }.first
-        if let serverCode = body?["error"]?.string ?? challenged?.parameters["error"], !serverCode.isEmpty,
-            isQuotable || Self.commonCodes.contains(serverCode.asciiOnly)
-        {
-            self.init(
-                serverCode: serverCode,
-                description: !isQuotable
-                    ? nil
-                    : body?["error_description"] ?? challenged?.parameters["error_description"].map(JSONValue.string),
-                uri: isQuotable ? body?["error_uri"] : nil,
-                place: place,
-                status: answer.errorCode,
-                hiding: secrets,
-                cause: cause
-            )
+        if let serverCode = body["error"]?.string ?? challenged?.parameters["error"], !serverCode.isEmpty {
+            self.init(serverCode: serverCode, members: body, place: place, status: answer.errorCode, cause: cause)
         } else {
             let isUnauthorized = answer.errorCode == 401
             let isOfResource = challenges.contains { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
@@ -243,9 +226,7 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
                 }
             self.init(code, "\(place) \(text)", status: answer.errorCode, cause: cause)
         }
-        if isQuotable {
-            challenge = (challenges.first { $0.parameters["error"] != nil } ?? challenges.first)?.without(secrets)
-        }
+        serverText = Self.serverText(challenges: fields) { body[$0]?.string }
         hasNonce = answer.headers["DPoP-Nonce"] != nil
         if code == .serverTransient { retryAfter = Self.retryAfter(answer, now: now) }
     }
@@ -254,17 +235,10 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
     static func retryAfter(_ answer: ServerError, now: Date) -> Duration? {
         RetryAfter.delay(answer.headers["Retry-After"], responseDate: answer.headers["Date"], now: now)
     }
-
-    /// [RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1),
-    /// [RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7), and failing servers.
-    private static let commonCodes: Set = [
-        "invalid_token", "insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof",
-        "server_error", "temporarily_unavailable",
-    ]
 }
 
 extension OAuth2Error: CustomStringConvertible, LocalizedError {
-    /// A text for people: the code, the message, the server's error code and the cause.
+    /// A text for people: the code, the message, the server's registered error code and the cause.
     public var description: String {
         var text = "\(code): \(message)"
         if let serverCode { text += " [\(serverCode)]" }
@@ -278,23 +252,4 @@ extension OAuth2Error: CustomStringConvertible, LocalizedError {
 
 extension TokenError: LoggableError {
     package var logText: String { logText("\(code): \(message)", cause: cause) }
-}
-
-extension AuthenticationChallenge {
-    /// Drops parameters with a secret or over 2,048 bytes; `nil` if the scheme contains one.
-    func without(_ secrets: SentSecrets) -> Self? {
-        let parameters = parameters.filter { $0.value.utf8.count <= 2_048 }.sorted { $0.key < $1.key }
-        let token = token68.flatMap { $0.utf8.count <= 2_048 ? $0 : nil }
-        let values = secrets.areFree(parameters.map(\.value) + [token ?? ""])
-        let names = secrets.foldingCase.areFree(parameters.map(\.key) + [scheme])
-        guard names.last == true else { return nil }
-        return Self(
-            scheme: scheme,
-            token68: values.last == true ? token : nil,
-            parameters: Dictionary(
-                uniqueKeysWithValues: zip(parameters, zip(names, values)).filter { $0.1.0 && $0.1.1 }
-                    .map { ($0.0.key, $0.0.value) }
-            )
-        )
-    }
 }

@@ -302,16 +302,14 @@ public final class TokenExchangeProvider: AuthenticationProvider {
         request.setValue(FormURLEncoded.contentType, forHTTPHeaderField: "Content-Type")
         request.httpBodyStream = nil
         request.httpBody = Data(FormURLEncoded.encode(form).utf8)
-        let secrets = SentSecrets([subject] + (exchangeRequest.allHTTPHeaderFields ?? [:]).values)
         let requested = timing.timeSource.now()
         let place = "the token endpoint"
         var exchange = EndpointExchange(place: place, url: key.url, client: client, timing: timing, hints: hints)
         exchange.isOfClient = true
         return try await exchange.value { [request] _ in
-            (request, secrets)
-        } read: { response, secrets in
-            try TokenResponse(parsing: response.body, status: response.status, requested: requested, hiding: secrets)
-                .accessToken
+            request
+        } read: { response in
+            try TokenResponse(parsing: response.body, status: response.status, requested: requested).accessToken
         }
     }
 }

@@ -354,7 +354,7 @@ struct IDTokenCheck {
             throw OAuth2Error(
                 .protocolViolation,
                 "the ID token isn't valid; don't use the tokens that came with it",
-                cause: error
+                response: error
             )
         }
     }

@@ -64,8 +64,8 @@ public struct ClientRegistrar: Sendable {
             token: initialAccessToken,
             body: metadata.members,
             place: place
-        ) { response, secrets in
-            try RegisteredClient(AnswerMembers(response, from: place, hiding: secrets), issuer: server.issuer)
+        ) { response in
+            try RegisteredClient(AnswerMembers(response, from: place), issuer: server.issuer)
         }
     }
 
@@ -107,7 +107,7 @@ public struct ClientRegistrar: Sendable {
             token: registered.registrationAccessToken,
             body: nil,
             place: place
-        ) { response, _ in
+        ) { response in
             guard response.status == 204 || response.status == 200 else {
                 throw OAuth2Error(
                     .protocolViolation,
@@ -130,9 +130,9 @@ public struct ClientRegistrar: Sendable {
             token: registered.registrationAccessToken,
             body: body,
             place: place
-        ) { response, secrets in
+        ) { response in
             try RegisteredClient(
-                AnswerMembers(response, from: place, hiding: secrets),
+                AnswerMembers(response, from: place),
                 issuer: server.issuer,
                 updating: registered
             )
@@ -145,7 +145,7 @@ public struct ClientRegistrar: Sendable {
         token: Secret?,
         body: JSONObject?,
         place: String,
-        read: (HTTPResponse, SentSecrets) async throws -> Value
+        read: (HTTPResponse) async throws -> Value
     ) async throws -> Value {
         var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
         // Other methods may also rotate the token, and the response with the new one might be lost.
@@ -154,19 +154,14 @@ public struct ClientRegistrar: Sendable {
             var request = URLRequest(url: url)
             request.httpMethod = method.description
             request.setValue("application/json", forHTTPHeaderField: "Accept")
-            var secrets: [String] = []
-            if let token {
-                secrets.append(token.expose { $0 })
-                request.setAuthorization("Bearer \(secrets[0])")
-            }
+            if let token { request.setAuthorization(token.expose { "Bearer \($0)" }) }
             if let body {
                 request.setValue("application/json", forHTTPHeaderField: "Content-Type")
                 request.httpBody = body.serializedData()
-                if let statement = body["software_statement"]?.string { secrets.append(statement) }
             }
-            return (request, SentSecrets(secrets))
+            return request
         } read: {
-            try await read($0, $1)
+            try await read($0)
         }
     }
 }

@@ -267,6 +267,7 @@ extension OAuth2Error {
             status: cause?.status,
             cause: cause
         )
+        error.serverText = cause?.serverText
         error.isPossiblyLostRotation = cause?.isPossiblyLostRotation ?? false
         return error
     }

@@ -15,7 +15,7 @@ struct BatchProgress {
 
     /// Returns `nil` if the output isn't for a person at a terminal, or the total size is unknown.
     init?(on console: Console, total: Int?) {
-        guard let total, !console.writesJSON, FileDescriptor.standard(STDERR_FILENO).isTerminal,
+        guard let total, !console.writesJSON, Console.isAtTerminal,
             !FileDescriptor.standard(STDOUT_FILENO).isTerminal
         else { return nil }
         self.total = total

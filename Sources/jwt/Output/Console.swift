@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import OAuth2
 import TokenGeneration
 
 struct Console: Sendable {
@@ -72,8 +73,18 @@ struct Console: Sendable {
 
     func fail(_ failure: CommandFailure) {
         guard !failure.message.isEmpty else { return }
-        report("error", .object(failure.report), text: "\(prefix): \(failure.message)")
+        report("error", .object(failure.report), text: "\(prefix): \(failure.message)\(serverText(of: failure))")
     }
+
+    /// A server's text may repeat secrets, so it's for the user's eyes and not for a log.
+    private func serverText(of failure: CommandFailure) -> String {
+        guard let text = (failure.cause as? OAuth2Error)?.serverText else { return "" }
+        return Self.isAtTerminal
+            ? "; the server's text: \(text.expose { $0 })" : "; run it in a terminal to see the server's text"
+    }
+
+    /// A Boolean value that indicates whether messages go to a terminal, not to a log.
+    static var isAtTerminal: Bool { FileDescriptor.standard(STDERR_FILENO).isTerminal }
 
     func fail(_ error: UsageError) {
         report("error", ["code": "usage", "message": .string(error.message)], text: error.line)

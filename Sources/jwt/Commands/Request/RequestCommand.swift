@@ -92,7 +92,7 @@ struct RequestCommand: Sendable {
         let fields = try request.fields(hasToken: access != nil)
         let body = try request.body()
         if token?.isInteractive == true {
-            _ = try access?.token(isForced: false, asksUser: FileDescriptor.standard(STDERR_FILENO).isTerminal)
+            _ = try access?.token(isForced: false, asksUser: Console.isAtTerminal)
         }
         let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
         let interceptors =
@@ -175,10 +175,12 @@ struct RequestCommand: Sendable {
 
     private static func words(_ refusal: OAuth2Error) -> String {
         let scope = refusal.demand?.scope.joined(separator: " ") ?? ""
+        let demand =
+            Console.isAtTerminal
+            ? ": the API demands “\(scope)”; pass --scope if it may have that"
+            : "; run it in a terminal to see the scope that the API demands"
         return switch refusal.code {
-        case .insufficientScope:
-            "the token's scope is insufficient"
-                + (scope.isEmpty ? "" : ": the API demands “\(scope)”; pass --scope if it may have that")
+        case .insufficientScope: "the token's scope is insufficient" + (scope.isEmpty ? "" : demand)
         case .stepUpRequired: "the API requires the user to authenticate again"
         default: refusal.message
         }

@@ -97,9 +97,8 @@ struct TokenCommand {
             if console.writesJSON { try console.print(["signedOut": true]) }
             return
         }
-        let isAtTerminal = FileDescriptor.standard(STDERR_FILENO).isTerminal
         let token =
-            isSignIn ? try access.signedIn() : try access.token(isForced: isForced, asksUser: isAtTerminal)
+            isSignIn ? try access.signedIn() : try access.token(isForced: isForced, asksUser: Console.isAtTerminal)
         if options.binding.isKeyKept {
             console.warn(
                 "the token is bound to a key in the token cache: call the API with jwt request, or use a key file with --dpop-key"
