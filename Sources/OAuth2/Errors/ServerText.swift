@@ -68,8 +68,9 @@ extension OAuth2Error {
     ///
     /// A `TokenError` quotes names and values of the response, so the cause has only its own words.
     init(_ code: Code, _ message: String, status: Int? = nil, response error: TokenError) {
-        self.init(code, message, status: status, cause: error.withoutQuotes)
-        serverText = Self.serverText(of: [("response", error.message)])
+        let cause = error.withoutQuotes
+        self.init(code, message, status: status, cause: cause)
+        if cause.message != error.message { serverText = Self.serverText(of: [("response", error.message)]) }
     }
 
     /// Returns the members of an error response in one line, without a code that the error shows.

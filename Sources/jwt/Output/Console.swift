@@ -80,7 +80,7 @@ struct Console: Sendable {
     private func serverText(of failure: CommandFailure) -> String {
         guard let text = (failure.cause as? OAuth2Error)?.serverText else { return "" }
         return Self.isAtTerminal
-            ? "; the server's text: \(text.expose { $0 })" : "; run it in a terminal to see the server's text"
+            ? "; the server's text: \(text.expose { $0 })" : "; run the command in a terminal to see the server's text"
     }
 
     /// A Boolean value that indicates whether messages go to a terminal, not to a log.

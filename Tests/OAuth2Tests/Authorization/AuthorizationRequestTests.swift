@@ -240,7 +240,7 @@ struct AuthorizationRequestTests {
         }
     }
 
-    @Test("The error has the server's description in one line, without the request's secrets")
+    @Test("The error has the server's description in one line, and doesn't show it")
     func words() throws {
         let request = try request()
         let query =
@@ -248,8 +248,11 @@ struct AuthorizationRequestTests {
         let error = #expect(throws: OAuth2Error.self) {
             try request.grant(from: answer(to: request, query), of: Self.server)
         }
-        #expect((error?.serverCode, error?.serverDescription) == ("invalid_scope", "no?such <redacted>"))
-        #expect(error?.serverURI == URL(string: "https://as.example/help"))
+        let text = "error_description: no?such \(request.state); error_uri: https://as.example/help"
+        #expect((error?.serverCode, error?.serverText) == ("invalid_scope", Secret(text)))
+        #expect(
+            error?.description == "requestRejected: the authorization endpoint rejected the request [invalid_scope]"
+        )
     }
 
     // MARK: Helpers

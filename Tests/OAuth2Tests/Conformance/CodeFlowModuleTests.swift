@@ -73,14 +73,14 @@ struct CodeFlowModuleTests {
                     try await fixture.client(authentication).tokens(for: ClientCredentialsGrant())
                 }
                 #expect((error?.code, error?.serverCode, error?.status) == (.invalidClient, "invalid_client", 401))
-                #expect(error?.serverDescription?.isEmpty == false)
+                #expect(error?.serverText?.expose { $0.contains("error_description: ") } == true)
                 #expect(error?.isRetryable == false)
                 #expect(error.map { "\($0)".contains("thirty-two") } == false)
             }
             let basic = await #expect(throws: OAuth2Error.self) {
                 try await fixture.client(wrong[0]).tokens(for: ClientCredentialsGrant())
             }
-            #expect(basic?.challenge == AuthenticationChallenge(scheme: "Basic", parameters: ["realm": "mock"]))
+            #expect(basic?.serverText?.expose { $0.hasSuffix(#"WWW-Authenticate: Basic realm="mock""#) } == true)
             // A public client has no credentials.
             let error = await failure { try await fixture.client().tokens(for: ClientCredentialsGrant()) }
             #expect((error?.code, error?.serverCode) == (.requestRejected, "unauthorized_client"))
@@ -248,7 +248,7 @@ struct CodeFlowModuleTests {
             let thief = fixture.client(try fixture.keyed(), dpop: .generated())
             let error = await failure { try await thief.tokens(for: stolen) }
             #expect(error?.code == .reauthenticationRequired)
-            #expect(error?.serverDescription?.contains("a different key") == true)
+            #expect(error?.serverText?.expose { $0.contains("a different key") } == true)
         }
     }
 

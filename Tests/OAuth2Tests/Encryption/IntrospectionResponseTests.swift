@@ -76,6 +76,17 @@ struct IntrospectionResponseTests {
         #expect(code == (isAccepted ? nil : .protocolViolation))
     }
 
+    @Test("The error of a JWT doesn't show what it contains")
+    func quotes() async throws {
+        let step = try response(type: EndpointFixture.token)
+        let error = try #require(await failure { try await introspect(step) })
+        for shown in EndpointFixture.texts(of: error) { #expect(!shown.contains(EndpointFixture.token)) }
+        let cause = try #require(error.cause as? TokenError)
+        #expect(cause.code == .typeMismatch)
+        #expect(cause.message.hasPrefix("“typ” of the header is “…”, but the policy expects"))
+        #expect(error.serverText?.expose { $0.contains(EndpointFixture.token) } == true)
+    }
+
     @Test("Rejects another key, another algorithm and a missing signature")
     func signatures() async throws {
         let unsigned = try UnsecuredTokenText.make(claims(changing: [:]), type: "token-introspection+jwt")

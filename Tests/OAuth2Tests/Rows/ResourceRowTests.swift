@@ -84,7 +84,8 @@ struct ResourceRowTests {
             scope="pay", resource_metadata="https://api.example/.well-known/oauth-protected-resource"
             """#
         let error = try await call.reported(401, challenge)
-        #expect((error.code, error.challenge?.parameters["acr_values"]) == (.stepUpRequired, "gold silver"))
+        #expect(error.code == .stepUpRequired)
+        #expect(error.serverText?.expose { $0.hasPrefix("WWW-Authenticate: Bearer ") } == true)
         let demand = try #require(error.demand)
         #expect((demand.acrValues, demand.maxAge, demand.scope) == (["gold", "silver"], .seconds(300), ["pay"]))
         #expect(
@@ -162,8 +163,8 @@ struct ResourceRowTests {
     }
 
     @Test(
-        "Fails with the demand if the claims can't be read, and hides a token in them",
-        arguments: ["", "e30", "bm90IEpTT04=", "W10=", "e30=!", Data(#"{"a":"access-1"}"#.utf8).base64EncodedString()]
+        "Fails with the demand if the claims can't be read",
+        arguments: ["", "e30", "bm90IEpTT04=", "W10=", "e30=!"]
     )
     func unreadableClaims(parameter: String) async throws {
         let challenge = #"Bearer error="insufficient_claims", claims="\#(parameter)""#

@@ -168,7 +168,8 @@ struct AzureFederatedCredentialTests {
         let source = source(try AzureFederatedCredential(environment: environment()), transport)
         let error = await #expect(throws: OAuth2Error.self) { try await source.token() }
         #expect(error?.code == .invalidClient)
-        #expect(error?.description.contains("AADSTS700213") == true)
+        #expect(error?.serverText == Secret("error_description: AADSTS700213: No match"))
+        #expect(error?.description.contains("AADSTS700213") == false)
         #expect(transport.requests.count == 1)
     }
 }

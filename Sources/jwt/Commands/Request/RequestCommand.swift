@@ -1,6 +1,5 @@
 import Foundation
 import FoundationNetworking
-import Glibc
 import HTTPSignatures
 import Networking
 import OAuth2
@@ -178,7 +177,7 @@ struct RequestCommand: Sendable {
         let demand =
             Console.isAtTerminal
             ? ": the API demands “\(scope)”; pass --scope if it may have that"
-            : "; run it in a terminal to see the scope that the API demands"
+            : "; run the command in a terminal to see the scope that the API demands"
         return switch refusal.code {
         case .insufficientScope: "the token's scope is insufficient" + (scope.isEmpty ? "" : demand)
         case .stepUpRequired: "the API requires the user to authenticate again"

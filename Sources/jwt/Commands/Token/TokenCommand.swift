@@ -1,4 +1,3 @@
-import Glibc
 import Networking
 import OAuth2
 import TokenGeneration

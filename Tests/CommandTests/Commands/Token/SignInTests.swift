@@ -172,9 +172,9 @@ struct BrowserSignInTests {
         scene.authorization.decide { _ in .denied }
         let command = ["token"] + scene.programFlags("authorization_code") + ["--sign-in"]
         let result = try await scene.jwt(command, environment: Self.browser)
-        let message =
-            "\(scene.issuer): the user or the server has denied the request: the user's decision [access_denied]"
-        let expected = Self.invitation(scene) + "jwt token: \(message)\n"
+        let message = "\(scene.issuer): the user or the server has denied the request [access_denied]"
+        let hint = "run the command in a terminal to see the server's text"
+        let expected = Self.invitation(scene) + "jwt token: \(message); \(hint)\n"
         #expect(
             ProcessResult(status: result.status, output: result.output, errors: Self.masked(result.errors))
                 == .failure(1, expected)
@@ -337,7 +337,9 @@ struct DeviceSignInTests {
             #expect(scene.authorization.denyDevice(userCode: code))
         }
         #expect(result.status == 1 && result.output == "")
-        let message = "the token endpoint rejected the request: the user has refused [access_denied]"
+        let message = """
+            the token endpoint rejected the request [access_denied]; run the command in a terminal to see the server's text
+            """
         #expect(result.errors == Self.invitation(scene) + "jwt token: \(scene.issuer): \(message)\n")
     }
 

@@ -131,7 +131,7 @@ struct TokenCommandTests {
         #expect(
             refused.errors == """
                 jwt token: \(scene.endpoint): the server rejected the refresh token [invalid_grant]; get a new \
-                one and replace the old one with it
+                one and replace the old one with it; run the command in a terminal to see the server's text
 
                 """
         )

@@ -12,15 +12,21 @@ import TokenGeneration
 struct TokenFailureTests {
     private var scene: TokenScene { .current }
 
-    @Test("Exits with 1 and the server's reason if the server rejects the client")
+    @Test("Exits with 1 if the server rejects the client, and shows its words only on a terminal")
     func refused() async throws {
         try scene.home.write("guessed", to: "secret")
         let message = """
-            \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and key: \
-            the client's identifier or secret is wrong [invalid_client]
+            \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and key \
+            [invalid_client]
             """
         let result = try await scene.jwt(["token"] + scene.flags)
-        #expect(result == .failure(1, "jwt token: \(message)\n"))
+        let hint = "run the command in a terminal to see the server's text"
+        #expect(result == .failure(1, "jwt token: \(message); \(hint)\n"))
+        let seen = try await scene.jwt(["token"] + scene.flags, errorsAreTerminal: true)
+        #expect(seen.status == 1)
+        let text =
+            "error_description: the client's identifier or secret is wrong"
+        #expect(seen.errors.hasPrefix("jwt token: \(message); the server's text: \(text)"), "\(seen)")
         let report = try await scene.jwt(["token", "--json"] + scene.flags)
         let expected: JSONObject = [
             "error": [
