@@ -10,8 +10,8 @@ public import Foundation
 /// ```
 ///
 /// Redaction removes the values of credential header fields, the values of query parameters, form
-/// fields and JSON members with names of secrets, and anything that resembles a JWT. Names are
-/// compared ignoring case, `_` and `-`. Header fields whose names end with `-Token`, `-Key`,
+/// fields and JSON members with names of secrets, an OAuth server's `error_description` and
+/// `error_uri`, and anything that resembles a JWT. Names are compared ignoring case, `_` and `-`. Header fields whose names end with `-Token`, `-Key`,
 /// `-Secret` or `-Password` count as credentials, except `Idempotency-Key`. Only JSON, forms, event
 /// streams and plain text are shown.
 ///

@@ -19,7 +19,7 @@ import TokenGeneration
 ///
 /// The client retries a request while the server is temporarily failing, for up to
 /// ``OAuth2Timing/timeout``. It never follows redirects, which would carry credentials to another
-/// server. Errors never contain anything that was sent. Each request can fail with an
+/// server. Errors never show anything that was sent. Each request can fail with an
 /// ``OAuth2Error``: `endpointMissing`, `insecureTransport`, `invalidClient`, `requestRejected`,
 /// `serverTransient`, `serverUnreachable` or `protocolViolation`; or, if the caller is cancelled,
 /// with a `CancellationError`.
