@@ -11,9 +11,9 @@ public import Foundation
 ///
 /// Redaction removes the values of credential header fields, the values of query parameters, form
 /// fields and JSON members with names of secrets, an OAuth server's `error_description` and
-/// `error_uri`, and anything that resembles a JWT. Names are compared ignoring case, `_` and `-`. Header fields whose names end with `-Token`, `-Key`,
-/// `-Secret` or `-Password` count as credentials, except `Idempotency-Key`. Only JSON, forms, event
-/// streams and plain text are shown.
+/// `error_uri`, and anything that resembles a JWT. Names are compared ignoring case, `_` and `-`.
+/// Header fields whose names end with `-Token`, `-Key`, `-Secret` or `-Password` count as
+/// credentials, except `Idempotency-Key`. Only JSON, forms, event streams and plain text are shown.
 ///
 /// ``RequestLogger``, ``ExchangeRecorder`` and ``ReplayTransport`` also remove the credentials
 /// of a request wherever its response repeats them, if they have at least eight bytes.
