@@ -31,48 +31,27 @@ public struct MessageSigner: Sendable {
         Base64URL.encode(try SecureRandom.bytes(count: 24))
     }
 
-    let key: AnySigningService
+    let key: any SigningService
 
-    /// Creates a signer with a key in this process, such as a `SigningKey`.
+    /// Creates a signer.
     ///
     /// - Parameters:
-    ///   - key: The key.
-    ///   - keyID: The ID that verifiers know the key by. The default is the key's own ID, or its
-    ///     thumbprint for the profiles of Web Bot Auth.
+    ///   - key: The key: a `SigningKey`, or a service such as a key management service.
+    ///   - keyID: The ID that verifiers know the key by. The default is the key's own ID, or the
+    ///     thumbprint of its public key for the profiles of Web Bot Auth.
     ///   - profile: The agreement with the verifiers.
     /// - Throws: ``HTTPSignatureError`` with the code `algorithmMismatch` or `weakKey` if the
     ///   profile doesn't accept the key, or `invalidProfile` if the ID is missing.
     public init(
-        key: some SigningService,
+        key: any SigningService,
         keyID: String? = nil,
         profile: SignatureProfile
     ) throws(HTTPSignatureError) {
-        try self.init(.local(key), keyID, profile)
-    }
-
-    /// Creates a signer with a key behind a remote service.
-    ///
-    /// - Parameters:
-    ///   - key: The service.
-    ///   - keyID: The ID that verifiers know the key by. The default is the service's own ID, or
-    ///     the thumbprint of its public key for the profiles of Web Bot Auth.
-    ///   - profile: The agreement with the verifiers.
-    /// - Throws: ``HTTPSignatureError`` with the code `algorithmMismatch` or `weakKey` if the
-    ///   profile doesn't accept the key, or `invalidProfile` if the ID is missing.
-    public init(
-        key: some RemoteSigningService,
-        keyID: String? = nil,
-        profile: SignatureProfile
-    ) throws(HTTPSignatureError) {
-        try self.init(.remote(key), keyID, profile)
-    }
-
-    private init(_ key: AnySigningService, _ keyID: String?, _ profile: SignatureProfile) throws(HTTPSignatureError) {
         self.key = key
         self.profile = profile
-        self.keyID =
-            keyID ?? (profile.usesThumbprints ? key.verificationKey?.thumbprint : nil) ?? key.keyID
-        try profile.check(key.algorithm, key.verificationKey)
+        let verificationKey = key.knownVerificationKey
+        self.keyID = keyID ?? (profile.usesThumbprints ? verificationKey?.thumbprint : nil) ?? key.keyID
+        try profile.check(key.algorithm, verificationKey)
         guard self.keyID != nil || !profile.requiredParameters.contains("keyid") else {
             throw HTTPSignatureError(.invalidProfile, "the profile requires “keyid”; pass the key's ID")
         }

@@ -35,7 +35,7 @@ public struct SignatureKeyDirectory: Sendable {
     public init(signers: [MessageSigner]) throws(HTTPSignatureError) {
         var keys: [JSONValue] = []
         for signer in signers {
-            guard let key = signer.key.verificationKey, !key.algorithm.isSymmetric else {
+            guard let key = signer.key.knownVerificationKey, !key.algorithm.isSymmetric else {
                 throw HTTPSignatureError(.invalidProfile, "a directory needs the public key of each signer")
             }
             guard signer.profile.tag == SignatureProfile.keyDirectory.tag else {

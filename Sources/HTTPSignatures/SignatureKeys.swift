@@ -139,8 +139,8 @@ extension VerificationKey {
     }
 }
 
-extension AnySigningService {
-    var httpSignatureName: String? { verificationKey?.httpSignatureName ?? algorithm.httpSignatureName }
+extension SigningService {
+    var httpSignatureName: String? { knownVerificationKey?.httpSignatureName ?? algorithm.httpSignatureName }
 
     /// Throws `signingFailed`, caused by the service's error.
     func signature(for base: SignatureBase) async throws -> Data {

@@ -6,7 +6,7 @@ import TokenGeneration
 
 /// A service that signs tokens and client assertions in a key management service.
 ///
-/// To adapt it, copy ``ManagedKey`` and call your service in `sign`.
+/// To adapt it, copy ``ManagedKey`` and call your service in `sign(data:)`.
 struct RemoteSigner: Example {
     static let name = "remote-signer"
     static let summary = "tokens and client assertions signed by a key management service"
@@ -25,12 +25,12 @@ struct RemoteSigner: Example {
             client: NetworkClient(),
             url: keyService.url(for: "/keys/7/sign"),
             keyID: key.verificationKey.thumbprint,
-            verificationKey: key.verificationKey
+            publicKey: key.verificationKey
         )
 
         // Sign a token …
         let claims = RegisteredClaims(issuer: "billing", audience: ["orders"], expiration: Date() + 300)
-        let token = try await managed.sign(claims)
+        let token = try await managed.token(for: claims)
         let policy = ValidationPolicy(issuer: "billing", audience: "orders")
         let verified = try JWTVerifier(key: key.verificationKey, policy: policy).verify(token)
         print("1. the key service signed a token: \(verified.claims)")
@@ -40,7 +40,7 @@ struct RemoteSigner: Example {
         let authenticator = OAuth2Authenticator(
             client: OAuth2Client(
                 server: authorization.metadata,
-                clientAuthentication: .privateKeyJWT(clientID: "billing", remoteSigningService: managed)
+                clientAuthentication: .privateKeyJWT(clientID: "billing", signingService: managed)
             ),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin
@@ -56,20 +56,20 @@ struct RemoteSigner: Example {
     }
 }
 
-struct ManagedKey: RemoteSigningService {
+struct ManagedKey: SigningService {
     let client: NetworkClient
     let url: URL
     let algorithm = JWSAlgorithm.es256
     let keyID: String?
     /// The key for verifying each signature before it's used.
-    let verificationKey: VerificationKey?
+    let publicKey: VerificationKey?
 
     struct Message: Codable { let message: Data }
     struct Answer: Codable { let signature: Data }
 
-    func sign(_ message: Data) async throws -> RemoteSignature {
-        let answer: Answer = try await client.fetch(SignEndpoint(baseURL: url, message: message))
-        return .raw(answer.signature)
+    func sign(data: Data) async throws -> Data {
+        let answer: Answer = try await client.fetch(SignEndpoint(baseURL: url, message: data))
+        return answer.signature
     }
 
     private struct SignEndpoint: HTTPEndpoint {

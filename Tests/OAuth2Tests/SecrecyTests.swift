@@ -165,7 +165,7 @@ struct SecrecyTests {
         let authorized = NetworkClient(transport: server.transport)
         let userInfo = try await server.oauth.userInfo(subject: "ada", authorized: authorized)
         let keys = RemoteKeySet(url: EndpointFixture.server.tokenEndpoint)
-        let signedRequest = try SignedAuthorizationRequest(
+        let signedRequest = try await SignedAuthorizationRequest(
             AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/callback", state: secret),
             for: EndpointFixture.server,
             signingService: ES256SigningService(key: key)

@@ -3,7 +3,7 @@ import TokenGeneration
 /// This package, called as in its documentation.
 struct Ours: Sendable {
     let token: String
-    private let service: any SigningService
+    private let service: any LocalSigningService
     private let verifier: JWTVerifier
 
     init(_ material: KeyMaterial) throws {

@@ -134,7 +134,7 @@ extension MockAuthorizationServer {
     package struct IDTokenFault: Sendable {
         enum Signature: Sendable {
             case good, missing, foreign, unknownKey, withoutKeyID, withoutAlgorithm
-            case by(any SigningService)
+            case by(SigningKey)
         }
 
         var signature = Signature.good
@@ -157,7 +157,7 @@ extension MockAuthorizationServer {
         package static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
 
         /// Signs the token with another signer and its key ID, such as a client's secret.
-        package static func signed(by service: any SigningService) -> Self { Self(signature: .by(service)) }
+        package static func signed(by key: SigningKey) -> Self { Self(signature: .by(key)) }
 
         /// Issues the token with a date of an age, but an expiration in the future.
         package static func old(_ age: Duration) -> Self { Self(age: age) }
@@ -175,7 +175,7 @@ extension MockAuthorizationServer.IDTokenFault {
             claims[name] = .number(JSONNumber(Int(clamping: time) - Int(age.components.seconds)))
         }
         for (name, value) in changes { claims[name] = value }
-        func signed(_ service: some SigningService) throws -> String {
+        func signed(_ service: SigningKey) throws -> String {
             try JWTGenerator(header: ["typ": type ?? "JWT"], payload: claims, signingService: service).token()
         }
         switch signature {
@@ -183,22 +183,16 @@ extension MockAuthorizationServer.IDTokenFault {
         case .missing: return UnsecuredToken(claims: claims).serialized()
         case .foreign: return try signed(SigningState.newService(service.algorithm, keyID: service.keyID))
         case .unknownKey: return try signed(SigningState.newService(service.algorithm))
-        case .withoutKeyID: return try signed(NamelessSigner(service: service))
+        case .withoutKeyID:
+            var members = try service.privateJWK().members
+            members["kid"] = nil
+            return try signed(SigningKey(jwk: JWK(members), algorithm: service.algorithm))
         case .withoutAlgorithm:
             let header = Base64URL.encode(Array(#"{"alg":null,"typ":"JWT"}"#.utf8))
             return try header + "." + signed(service).split(separator: ".").dropFirst().joined(separator: ".")
         case .by(let other): return try signed(other)
         }
     }
-}
-
-private struct NamelessSigner: SigningService {
-    let service: SigningKey
-    let keyID: String? = nil
-
-    var algorithm: JWSAlgorithm { service.algorithm }
-
-    func sign(data: Data) throws -> Data { try service.sign(data: data) }
 }
 
 extension MockAuthorizationServer {

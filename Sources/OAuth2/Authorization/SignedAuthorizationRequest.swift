@@ -6,7 +6,7 @@ public import TokenGeneration
 /// ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
 ///
 /// ```swift
-/// let signed = try SignedAuthorizationRequest(
+/// let signed = try await SignedAuthorizationRequest(
 ///     request,
 ///     for: server,
 ///     signingService: service
@@ -42,42 +42,14 @@ public struct SignedAuthorizationRequest: Sendable, Redacted {
         lifetime: Duration = .seconds(300),
         audience: String? = nil,
         date: Date = Date()
-    ) throws(OAuth2Error) {
+    ) async throws(OAuth2Error) {
         let claims = try Self.claims(request, audience ?? server.issuer, lifetime, date)
-        let generator = JWTGenerator(header: Self.header, payload: claims, signingService: signingService)
         let token: String
-        do { token = try generator.token() } catch { throw Self.failure(error) }
-        self.init(request, token: token)
-    }
-
-    /// Signs a request with a service outside the process.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - server: The server. The audience of the request is its issuer identifier.
-    ///   - remoteSigningService: The service that signs.
-    ///   - lifetime: The lifetime in whole seconds, at most one day. The default is five minutes.
-    ///   - audience: The audience, for a server that expects another value than its issuer
-    ///     identifier. The default is `nil`.
-    ///   - date: The current time.
-    /// - Returns: The signed request.
-    /// - Throws: The errors of ``init(_:for:signingService:lifetime:audience:date:)``.
-    public static func signed(
-        _ request: AuthorizationRequest,
-        for server: AuthorizationServer,
-        remoteSigningService: any RemoteSigningService,
-        lifetime: Duration = .seconds(300),
-        audience: String? = nil,
-        date: Date = Date()
-    ) async throws(OAuth2Error) -> SignedAuthorizationRequest {
-        let claims = try claims(request, audience ?? server.issuer, lifetime, date)
         do {
-            let token = try await remoteSigningService.sign(claims, header: header)
-            return Self(request, token: token)
-        } catch { throw failure(error) }
-    }
-
-    private init(_ request: AuthorizationRequest, token: String) {
+            token = try await signingService.token(for: claims, header: ["typ": "oauth-authz-req+jwt"])
+        } catch {
+            throw Self.failure(error)
+        }
         clientID = request.clientID
         let repeated = request.parameters.filter { ["response_type", "scope"].contains($0.name) }
         parameters = [("client_id", request.clientID)] + repeated + [("request", token)]
@@ -136,7 +108,6 @@ public struct SignedAuthorizationRequest: Sendable, Redacted {
 
     // MARK: Claims
 
-    private static let header: JSONObject = ["typ": "oauth-authz-req+jwt"]
     private static let structured: Set = ["claims", "authorization_details"]
 
     private static func claims(

@@ -9,30 +9,25 @@ public import TokenGeneration
 ///
 /// Neither the key nor the secret is ever sent.
 public struct JWTClientAuthentication: ClientAuthentication {
-    enum Signer: Sendable {
-        case local(any SigningService)
-        case remote(any RemoteSigningService)
-    }
-
     /// Always `true`: the assertion contains a time.
     public var usesAssertion: Bool { true }
 
     /// The client's identifier.
     public let clientID: String
-    private let signer: Signer
+    private let signingService: any SigningService
     private let audience: AssertionAudience
     private let content: AssertionContent
     private let header: JSONObject
 
     init(
         _ clientID: String,
-        _ signer: Signer,
+        _ signingService: any SigningService,
         _ audience: AssertionAudience,
         _ lifetime: Duration,
         _ header: JSONObject
     ) {
         self.clientID = clientID
-        self.signer = signer
+        self.signingService = signingService
         self.audience = audience
         self.header = .assertionHeader(header)
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
@@ -44,14 +39,7 @@ public struct JWTClientAuthentication: ClientAuthentication {
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)
-            let assertion =
-                switch signer {
-                case .local(let service):
-                    try JWTGenerator(header: header, payload: claims, signingService: service).token()
-                case .remote(let service):
-                    try await service.sign(claims, header: header)
-                }
-            request.set(assertion: assertion, of: clientID)
+            request.set(assertion: try await signingService.token(for: claims, header: header), of: clientID)
         } catch {
             throw OAuth2Error(.assertionFailed, "the client's assertion can't be signed", cause: error)
         }
@@ -63,7 +51,8 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
-    ///   - signingService: The service that signs the assertion.
+    ///   - signingService: The service that signs the assertion: a key, or a service such as a key
+    ///     management service.
     ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
     ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
     ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
@@ -76,28 +65,7 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
         lifetime: Duration = .seconds(60),
         header: JSONObject = [:]
     ) -> Self {
-        Self(clientID, .local(signingService), audience, lifetime, header)
-    }
-
-    /// An assertion that a remote service, such as a key management service, signs with the
-    /// client's private key: `private_key_jwt`.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
-    ///   - remoteSigningService: The service that signs the assertion.
-    ///   - audience: The audience of the assertion. The default is the server's issuer identifier.
-    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
-    ///   - header: Members of the assertion's header, such as `x5t#S256`. Without `typ`, it's
-    ///     `client-authentication+jwt`.
-    /// - Returns: The authentication.
-    public static func privateKeyJWT(
-        clientID: String,
-        remoteSigningService: any RemoteSigningService,
-        audience: AssertionAudience = .issuer,
-        lifetime: Duration = .seconds(60),
-        header: JSONObject = [:]
-    ) -> Self {
-        Self(clientID, .remote(remoteSigningService), audience, lifetime, header)
+        Self(clientID, signingService, audience, lifetime, header)
     }
 
     /// An assertion that the client signs with its secret: `client_secret_jwt`.
@@ -122,7 +90,7 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
         header: JSONObject = [:]
     ) throws -> Self {
         let key = try secret.expose { try SigningKey(secret: $0.utf8, algorithm: algorithm) }
-        return Self(clientID, .local(key), audience, lifetime, header)
+        return Self(clientID, key, audience, lifetime, header)
     }
 
     /// An assertion in the format of [Microsoft Entra

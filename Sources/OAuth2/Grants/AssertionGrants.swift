@@ -99,58 +99,13 @@ public struct JWTBearerGrant: RepeatableGrant {
         resources: [String] = [],
         authorizationDetails: [AuthorizationDetail] = []
     ) {
-        self.init(
-            AssertionContent(issuer: issuer, subject: subject ?? issuer, lifetime: lifetime, claims: claims),
-            audience,
-            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
-        ) { claims in
-            try JWTGenerator(payload: claims, signingService: signingService).token()
-        }
-    }
-
-    /// Creates a grant for which a service outside the process, such as a key management service,
-    /// signs a new assertion for each request.
-    ///
-    /// - Parameters:
-    ///   - issuer: The signer, by the name that the server knows.
-    ///   - subject: The party that the token acts for. The default, `nil`, is the issuer.
-    ///   - audience: The assertion's audience: the server's issuer or its token endpoint's URL.
-    ///   - lifetime: The lifetime in whole seconds, from 1 to 86,400. The default is 60 seconds.
-    ///   - remoteSigningService: The service that signs.
-    ///   - claims: Additional claims, which can't replace the standard ones.
-    ///   - scope: The requested scope. The default, `nil`, requests the server's default.
-    ///   - resources: The URIs of the services that the token is for.
-    ///   - authorizationDetails: The details of the requested access.
-    public init(
-        issuer: String,
-        subject: String? = nil,
-        audience: String,
-        lifetime: Duration = .seconds(60),
-        remoteSigningService: any RemoteSigningService,
-        claims: JSONObject = [:],
-        scope: String? = nil,
-        resources: [String] = [],
-        authorizationDetails: [AuthorizationDetail] = []
-    ) {
-        self.init(
-            AssertionContent(issuer: issuer, subject: subject ?? issuer, lifetime: lifetime, claims: claims),
-            audience,
-            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
-        ) { claims in
-            try await remoteSigningService.sign(claims)
-        }
-    }
-
-    private init(
-        _ content: AssertionContent,
-        _ audience: String,
-        _ access: RequestedAccess,
-        sign: @escaping @Sendable (JSONObject) async throws -> String
-    ) {
+        let content = AssertionContent(issuer: issuer, subject: subject ?? issuer, lifetime: lifetime, claims: claims)
         self.init(
             name: "\(content.issuer) for \(content.subject)",
-            access,
-            assertion: { Secret(try await sign(try content.claims(audience: audience, at: $0))) }
+            RequestedAccess(scope: scope, resources: resources, details: authorizationDetails),
+            assertion: { date in
+                Secret(try await signingService.token(for: try content.claims(audience: audience, at: date)))
+            }
         )
     }
 

@@ -59,14 +59,14 @@ public struct DPoPProofGenerator: Sendable {
     public let thumbprint: String
 
     private let header: [UInt8]
-    private let signingService: any SigningService
+    private let signingService: any LocalSigningService
 
     /// Creates a generator that signs with a key in this process.
     ///
     /// - Parameter key: A key for an asymmetric algorithm.
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` if the key is a shared secret.
     public init(key: SigningKey) throws(TokenError) {
-        try self.init(signingService: ProofSigner(key: key), publicKey: key.verificationKey)
+        try self.init(key, keyID: nil, key.verificationKey)
     }
 
     /// Creates a generator that signs with a service.
@@ -78,7 +78,15 @@ public struct DPoPProofGenerator: Sendable {
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` if the key is a shared secret,
     ///   `algorithmMismatch` if the service's algorithm isn't the key's, `unencodableContent` if
     ///   the key ID can't be written into a header.
-    public init(signingService: any SigningService, publicKey: VerificationKey) throws(TokenError) {
+    public init(signingService: any LocalSigningService, publicKey: VerificationKey) throws(TokenError) {
+        try self.init(signingService, keyID: signingService.keyID, publicKey)
+    }
+
+    private init(
+        _ signingService: any LocalSigningService,
+        keyID: String?,
+        _ publicKey: VerificationKey
+    ) throws(TokenError) {
         let jwk = try publicKey.jwkForMessages(of: "DPoP proofs")
         guard signingService.algorithm == publicKey.algorithm else {
             throw TokenError(
@@ -89,7 +97,8 @@ public struct DPoPProofGenerator: Sendable {
         header = EncodedHeader.of(
             try JWTGenerator.header(
                 ["typ": .string(DPoPVerifier.type), "jwk": .object(jwk)],
-                signedBy: .local(signingService)
+                signingService.algorithm,
+                keyID
             )
         )
         thumbprint = publicKey.thumbprint
@@ -129,18 +138,11 @@ public struct DPoPProofGenerator: Sendable {
             ("jti", .string(try RegisteredClaims.randomJWTID())),
         ]
         if let nonce { claims.append(("nonce", .string(nonce))) }
-        let payload = JSONObject(claims).serializedBytes()
-        return try JWTGenerator.token(header: header, payload: payload, signedBy: signingService)
+        var input = header
+        Base64URL.encode(JSONObject(claims).serializedBytes().span, into: &input)
+        let signature = try signingService.checkedSignature(for: input, with: signingService.localKey)
+        return CompactToken.text(input, signature: signature)
     }
-}
-
-/// Doesn't write the key's ID.
-private struct ProofSigner: LocalSigningService {
-    let key: SigningKey
-
-    var algorithm: JWSAlgorithm { key.algorithm }
-
-    func sign(data: Data) throws -> Data { try key.sign(data: data) }
 }
 
 /// The access token of a request, and the key that it is bound to

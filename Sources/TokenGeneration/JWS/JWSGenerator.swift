@@ -28,7 +28,7 @@ public struct JWSGenerator: Sendable {
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
         header: JSONObject = [:],
-        signingService: any SigningService
+        signingService: any LocalSigningService
     ) {
         let signer = JWSSigner(signingService: signingService, header: header)
         self.init(payload: payload, payloadEncoding: payloadEncoding, signers: [signer])
@@ -62,7 +62,7 @@ public struct JWSGenerator: Sendable {
         let signer = try onlySigner("a compact JWS")
         try payload.checkCompact(placement, unprotectedHeader: signer.unprotectedHeader)
         let part = try part(of: signer)
-        return payload.compact(placement, part, try signer.signingService.checkedSignature(for: part.input))
+        return payload.compact(placement, part, try signer.signature(for: part))
     }
 
     /// Creates the flattened JSON serialization
@@ -79,7 +79,7 @@ public struct JWSGenerator: Sendable {
         let signer = try onlySigner("the flattened serialization")
         let member = try payload.member(placement)
         let part = try part(of: signer)
-        let signature = try signer.signingService.checkedSignature(for: part.input)
+        let signature = try signer.signature(for: part)
         return JWSPayload.flattenedJSON(member, part, signature)
     }
 
@@ -102,7 +102,7 @@ public struct JWSGenerator: Sendable {
         // Checks all headers before the first signer signs.
         let parts = try signers.map(part)
         let signatures = try zip(signers, parts).map { signer, part in
-            (part, try signer.signingService.checkedSignature(for: part.input))
+            (part, try signer.signature(for: part))
         }
         return JWSPayload.generalJSON(member, signatures)
     }
@@ -121,17 +121,17 @@ public struct JWSGenerator: Sendable {
         try payload.part(
             header: signer.header,
             unprotectedHeader: signer.unprotectedHeader,
-            signedBy: .local(signer.signingService)
+            signedBy: signer.signingService
         )
     }
 
-    /// Creates a compact JWS with a remote signing service
+    /// Creates a compact JWS with a key anywhere
     /// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)).
     ///
     /// ```swift
     /// let text = try await JWSGenerator.makeCompact(
     ///     payload: document,
-    ///     remoteSigningService: cloudKey
+    ///     signingService: cloudKey
     /// )
     /// ```
     ///
@@ -140,30 +140,28 @@ public struct JWSGenerator: Sendable {
     ///   - payloadEncoding: The encoding of the payload. The default is base64url.
     ///   - header: Members of the protected header in addition to `alg` and `kid`.
     ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
-    ///   - remoteSigningService: The service that signs.
+    ///   - signingService: The service that signs.
     /// - Returns: The compact JWS.
-    /// - Throws: ``TokenError`` as ``compact(_:)`` does, before the request to the service. Also
-    ///   `signingFailed` if the service's public key doesn't verify the signature, and
-    ///   `unsupportedAlgorithm` if the service takes a digest but the algorithm doesn't sign one.
-    ///   The service's own errors are passed on unchanged.
+    /// - Throws: ``TokenError`` as ``compact(_:)`` does. Wrong headers and payloads are rejected
+    ///   before the request to the service.
     public static func makeCompact(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
         header: JSONObject = [:],
         placement: JWSPayloadPlacement = .attached,
-        remoteSigningService: any RemoteSigningService
+        signingService: any SigningService
     ) async throws -> String {
         let payload = JWSPayload(payload, payloadEncoding)
         try payload.checkCompact(placement, unprotectedHeader: [:])
         let part = try payload.part(
             header: header,
             unprotectedHeader: [:],
-            signedBy: .remote(remoteSigningService)
+            signedBy: signingService
         )
-        return payload.compact(placement, part, try await remoteSigningService.checkedSignature(for: part.input))
+        return payload.compact(placement, part, try await signingService.checkedSignature(for: part.input))
     }
 
-    /// Creates a flattened JSON serialization with a remote signing service
+    /// Creates a flattened JSON serialization with a key anywhere
     /// ([RFC 7515 §7.2.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.2)).
     ///
     /// - Parameters:
@@ -173,35 +171,34 @@ public struct JWSGenerator: Sendable {
     ///   - unprotectedHeader: Members of the unprotected header, which anyone can change. If it has
     ///     `kid`, the protected header doesn't.
     ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
-    ///   - remoteSigningService: The service that signs.
+    ///   - signingService: The service that signs.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` as ``flattenedJSON(_:)`` does, before the request to the service,
-    ///   and signing errors as
-    ///   ``makeCompact(payload:payloadEncoding:header:placement:remoteSigningService:)`` does.
+    /// - Throws: ``TokenError`` as ``flattenedJSON(_:)`` does. Wrong headers and payloads are
+    ///   rejected before the request to the service.
     public static func makeFlattenedJSON(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
         header: JSONObject = [:],
         unprotectedHeader: JSONObject = [:],
         placement: JWSPayloadPlacement = .attached,
-        remoteSigningService: any RemoteSigningService
+        signingService: any SigningService
     ) async throws -> JSONObject {
         let payload = JWSPayload(payload, payloadEncoding)
         let member = try payload.member(placement)
         let part = try payload.part(
             header: header,
             unprotectedHeader: unprotectedHeader,
-            signedBy: .remote(remoteSigningService)
+            signedBy: signingService
         )
-        let signature = try await remoteSigningService.checkedSignature(for: part.input)
+        let signature = try await signingService.checkedSignature(for: part.input)
         return JWSPayload.flattenedJSON(member, part, signature)
     }
 
-    /// Creates a general JSON serialization with some or all signatures by remote services
+    /// Creates a general JSON serialization with keys anywhere
     /// ([RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1)).
     ///
-    /// All headers are checked first. Then the remote services sign concurrently; the first failure
-    /// cancels the others.
+    /// All headers are checked first. Then the services sign concurrently; the first failure cancels
+    /// the others.
     ///
     /// - Parameters:
     ///   - payload: The payload.
@@ -209,9 +206,8 @@ public struct JWSGenerator: Sendable {
     ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
     ///   - signers: The signers, in the order of the signatures.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does, before any signer signs, and signing
-    ///   errors as ``makeCompact(payload:payloadEncoding:header:placement:remoteSigningService:)``
-    ///   does.
+    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does. Wrong headers and payloads are rejected
+    ///   before any signer signs.
     public static func makeGeneralJSON(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
@@ -225,13 +221,13 @@ public struct JWSGenerator: Sendable {
             try payload.part(
                 header: signer.header,
                 unprotectedHeader: signer.unprotectedHeader,
-                signedBy: signer.service
+                signedBy: signer.signingService
             )
         }
         let signatures = try await withThrowingTaskGroup(of: (Int, [UInt8]).self) { group in
             for (index, signer) in signers.enumerated() {
                 let input = parts[index].input
-                group.addTask { (index, try await signer.service.checkedSignature(for: input)) }
+                group.addTask { (index, try await signer.signingService.checkedSignature(for: input)) }
             }
             var octets = [[UInt8]](repeating: [], count: parts.count)
             for try await (index, signature) in group { octets[index] = signature }
@@ -243,7 +239,7 @@ public struct JWSGenerator: Sendable {
 
 /// A signer of a JWS: a signing service, and the headers of its signature.
 public struct JWSSigner: Sendable {
-    let signingService: any SigningService
+    let signingService: any LocalSigningService
     let header: JSONObject
     let unprotectedHeader: JSONObject
 
@@ -257,7 +253,7 @@ public struct JWSSigner: Sendable {
     ///   - unprotectedHeader: Members of the unprotected header, which only a JSON serialization
     ///     has, and which anyone can change. If it has `kid`, the protected header doesn't.
     public init(
-        signingService: any SigningService,
+        signingService: any LocalSigningService,
         header: JSONObject = [:],
         unprotectedHeader: JSONObject = [:]
     ) {
@@ -265,38 +261,33 @@ public struct JWSSigner: Sendable {
         self.header = header
         self.unprotectedHeader = unprotectedHeader
     }
+
+    fileprivate func signature(for part: JWSPayload.UnsignedPart) throws -> [UInt8] {
+        try signingService.checkedSignature(for: part.input, with: signingService.localKey)
+    }
 }
 
-/// A remote or local signer of a JWS, and the headers of its signature.
+/// A signer of a JWS whose key can be anywhere, and the headers of its signature.
 ///
 /// Use it with ``JWSGenerator/makeGeneralJSON(payload:payloadEncoding:placement:signers:)``.
 public struct RemoteJWSSigner: Sendable {
+    let signingService: any SigningService
     let header: JSONObject
     let unprotectedHeader: JSONObject
-    let service: AnySigningService
 
-    /// Creates a signer that uses a remote service.
+    /// Creates a signer.
     ///
     /// - Parameters:
-    ///   - remoteSigningService: The service that signs.
+    ///   - signingService: The service that signs.
     ///   - header: Members of the protected header in addition to `alg` and `kid`.
     ///   - unprotectedHeader: Members of the unprotected header, as for a ``JWSSigner``.
     public init(
-        remoteSigningService: any RemoteSigningService,
+        signingService: any SigningService,
         header: JSONObject = [:],
         unprotectedHeader: JSONObject = [:]
     ) {
-        service = .remote(remoteSigningService)
+        self.signingService = signingService
         self.header = header
         self.unprotectedHeader = unprotectedHeader
-    }
-
-    /// Creates a local signer, for a JWS that also has remote signers.
-    ///
-    /// - Parameter signer: The signer.
-    public init(_ signer: JWSSigner) {
-        service = .local(signer.signingService)
-        header = signer.header
-        unprotectedHeader = signer.unprotectedHeader
     }
 }

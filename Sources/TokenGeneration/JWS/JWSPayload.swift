@@ -18,9 +18,9 @@ struct JWSPayload: Sendable {
     func part(
         header: JSONObject,
         unprotectedHeader: JSONObject,
-        signedBy signer: AnySigningService
+        signedBy service: any SigningService
     ) throws(TokenError) -> UnsignedPart {
-        let protectedHeader = try protectedHeader(header, unprotectedHeader, of: signer)
+        let protectedHeader = try protectedHeader(header, unprotectedHeader, of: service)
         var text: [UInt8] = []
         Base64URL.encode(protectedHeader.serializedBytes().span, into: &text)
         return UnsignedPart(
@@ -33,16 +33,15 @@ struct JWSPayload: Sendable {
     private func protectedHeader(
         _ header: JSONObject,
         _ unprotectedHeader: JSONObject,
-        of signer: AnySigningService
+        of service: any SigningService
     ) throws(TokenError) -> JSONObject {
         var header = header
-        try signer.writeAlgorithm(into: &header)
-        if unprotectedHeader["kid"] == nil {
-            try signer.writeKeyID(into: &header)
-        } else {
-            // The key ID is already in the unprotected header. Only check that it's the right one.
+        let isUnprotected = unprotectedHeader["kid"] != nil
+        try header.state(service.algorithm, isUnprotected ? nil : service.keyID)
+        if isUnprotected, let keyID = service.keyID {
+            // Only checks that the unprotected header has the right one.
             var other = unprotectedHeader
-            try signer.writeKeyID(into: &other)
+            try other.state("kid", keyID, by: "the signing service")
         }
         guard header["b64"] == nil else {
             throw TokenError(.unencodableContent, "the header has “b64”; set the payload's encoding instead")

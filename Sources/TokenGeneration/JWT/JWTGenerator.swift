@@ -13,15 +13,27 @@ internal import OpenSSLCrypto
 /// let token = try JWTGenerator(claims: claims, signingService: service).token()
 /// ```
 ///
-/// The JSON is deterministic: sorted members, no white space, minimal escaping.
+/// The JSON is deterministic: sorted members, no white space, minimal escaping. With a key outside
+/// this process, use ``SigningService/token(for:header:)``.
 public struct JWTGenerator: Sendable {
     private let content: Result<Content, TokenError>
-    private let signingService: any SigningService
+    private let signingService: any LocalSigningService
 
     struct Content: Sendable {
         /// `nil` if the caller sets no members.
         let header: JSONObject?
         let payload: SerializedClaims
+
+        func signingInput(for service: some SigningService, _ localKey: SigningKey?) throws(TokenError) -> [UInt8] {
+            var input: [UInt8] =
+                if let header {
+                    EncodedHeader.of(try JWTGenerator.header(header, service.algorithm, service.keyID))
+                } else {
+                    localKey?.plainHeader ?? EncodedHeader.plain(service.algorithm, service.keyID)
+                }
+            Base64URL.encode(payload.bytes.span, into: &input)
+            return input
+        }
     }
 
     /// Creates a generator for dictionaries.
@@ -32,7 +44,7 @@ public struct JWTGenerator: Sendable {
     /// - Parameters:
     ///   - jwtRepresentation: The header and the payload.
     ///   - signingService: The service that signs.
-    public init(jwtRepresentation: any JWTContent, signingService: any SigningService) {
+    public init(jwtRepresentation: any JWTContent, signingService: any LocalSigningService) {
         content = Result { () throws(TokenError) in
             Content(
                 header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
@@ -49,7 +61,7 @@ public struct JWTGenerator: Sendable {
     ///     `JWT`.
     ///   - payload: The claims.
     ///   - signingService: The service that signs.
-    public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
+    public init(header: JSONObject = [:], payload: JSONObject, signingService: any LocalSigningService) {
         content = .success(Content(header: Self.typed(header), payload: SerializedClaims(payload)))
         self.signingService = signingService
     }
@@ -64,7 +76,7 @@ public struct JWTGenerator: Sendable {
     ///     `JWT`.
     ///   - claimsJSON: The claims, a JSON object in UTF-8.
     ///   - signingService: The service that signs.
-    public init(header: JSONObject = [:], claimsJSON: Data, signingService: any SigningService) {
+    public init(header: JSONObject = [:], claimsJSON: Data, signingService: any LocalSigningService) {
         content = Result { () throws(TokenError) in
             Content(header: Self.typed(header), payload: try SerializedClaims(checking: Array(claimsJSON)))
         }
@@ -81,8 +93,8 @@ public struct JWTGenerator: Sendable {
     ///     `JWT`.
     ///   - claims: The claims, which must encode as a JSON object.
     ///   - signingService: The service that signs.
-    public init(header: JSONObject = [:], claims: some Encodable, signingService: any SigningService) {
-        content = Self.content(header, claims)
+    public init(header: JSONObject = [:], claims: some Encodable, signingService: any LocalSigningService) {
+        content = Result { () throws(TokenError) in try Content(header, claims) }
         self.signingService = signingService
     }
 
@@ -98,32 +110,12 @@ public struct JWTGenerator: Sendable {
     ///   requires extensions, `signingFailed` if the service's result can't be a signature of its
     ///   algorithm. Errors of a custom signing service are passed on unchanged.
     public func token() throws -> String {
-        let content = try content.get()
-        let header: [UInt8]? =
-            if let header = content.header {
-                EncodedHeader.of(try Self.header(header, signedBy: .local(signingService)))
-            } else { nil }
-        return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
-    }
-
-    static func token(
-        header: [UInt8]?,
-        payload: [UInt8],
-        signedBy signingService: any SigningService
-    ) throws -> String {
-        let key = signingService.localKey
-        var input = header ?? key?.plainHeader ?? EncodedHeader.plain(signingService.algorithm, signingService.keyID)
-        Base64URL.encode(payload.span, into: &input)
-        return CompactToken.text(input, signature: try signingService.checkedSignature(for: input, with: key))
+        let localKey = signingService.localKey
+        let input = try content.get().signingInput(for: signingService, localKey)
+        return CompactToken.text(input, signature: try signingService.checkedSignature(for: input, with: localKey))
     }
 
     static let plainHeader: JSONObject = ["typ": "JWT"]
-
-    static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
-        Result { () throws(TokenError) in
-            Content(header: typed(header), payload: try SerializedClaims(encoding: claims))
-        }
-    }
 
     /// `nil` for an empty header.
     static func typed(_ header: JSONObject) -> JSONObject? {
@@ -134,10 +126,13 @@ public struct JWTGenerator: Sendable {
         return header
     }
 
-    static func header(_ given: JSONObject, signedBy signer: AnySigningService) throws(TokenError) -> JSONObject {
+    static func header(
+        _ given: JSONObject,
+        _ algorithm: JWSAlgorithm,
+        _ keyID: String?
+    ) throws(TokenError) -> JSONObject {
         var header = given
-        try signer.writeAlgorithm(into: &header)
-        try signer.writeKeyID(into: &header)
+        try header.state(algorithm, keyID)
         guard header["crit"] == nil, header["b64"] == nil else {
             throw TokenError(
                 .criticalHeaderUnsupported,
@@ -150,6 +145,12 @@ public struct JWTGenerator: Sendable {
             throw TokenError(.unencodableContent, error.message, cause: error)
         }
         return header
+    }
+}
+
+extension JWTGenerator.Content {
+    init(_ header: JSONObject, _ claims: some Encodable) throws(TokenError) {
+        self.init(header: JWTGenerator.typed(header), payload: try SerializedClaims(encoding: claims))
     }
 }
 
@@ -200,5 +201,22 @@ struct SerializedClaims: Sendable {
                 cause: error
             )
         }
+    }
+}
+
+extension JSONObject {
+    mutating func state(_ algorithm: JWSAlgorithm, _ keyID: String?) throws(TokenError) {
+        try state("alg", algorithm.rawValue, by: "the signing service")
+        if let keyID { try state("kid", keyID, by: "the signing service") }
+    }
+
+    mutating func state(_ name: String, _ value: String, by owner: String) throws(TokenError) {
+        guard self[name] == nil || self[name] == .string(value) else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“\(name)” of the header contradicts \(owner), which has \(TokenError.shown(value)); omit it"
+            )
+        }
+        self[name] = .string(value)
     }
 }

@@ -146,7 +146,7 @@ extension VerifiedToken {
     }
 }
 
-extension SigningService {
+extension LocalSigningService {
     /// Signs claims and encrypts the signed token for a recipient, as a nested JWT
     /// ([RFC 7519 §11.2](https://www.rfc-editor.org/rfc/rfc7519#section-11.2)).
     ///

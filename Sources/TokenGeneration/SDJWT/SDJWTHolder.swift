@@ -141,7 +141,7 @@ public struct SDJWTHolder: Sendable, Redacted {
         disclosing paths: [ClaimPath],
         nonce: String,
         audience: String,
-        signingService: any SigningService,
+        signingService: any LocalSigningService,
         date: Date = Date()
     ) throws -> SDJWT {
         _ = try KeyBindingJWT.holderKey(in: claims)

@@ -37,7 +37,7 @@ public struct SDJWTIssuer: Sendable {
     package var random: @Sendable (Int) throws -> [UInt8] = { try SecureRandom.bytes(count: $0) }
 
     private let type: String
-    private let signingService: any SigningService
+    private let signingService: any LocalSigningService
 
     /// A holder mustn't be able to hide these ([RFC 9901
     /// §9.7](https://www.rfc-editor.org/rfc/rfc9901#section-9.7)).
@@ -52,7 +52,7 @@ public struct SDJWTIssuer: Sendable {
     ///   - signingService: The service that signs, with an asymmetric algorithm.
     /// - Throws: ``TokenError`` with the code `typeMismatch` for another type, or
     ///   `unsupportedAlgorithm` if the signing service uses a shared secret.
-    public init(type: String, signingService: any SigningService) throws(TokenError) {
+    public init(type: String, signingService: any LocalSigningService) throws(TokenError) {
         guard TypeRule.isSDJWT(type) else {
             throw TokenError(
                 .typeMismatch,

@@ -73,7 +73,7 @@ public struct StatusListToken: Sendable {
     /// - Throws: ``TokenError`` with the code `unencodableContent` if the URI is empty, a time is
     ///   outside the years 1 to 9999, or the time to live isn't positive; `unsupportedAlgorithm` if
     ///   the system has no zlib; as `JWTGenerator.token()` does.
-    public func signed(by signingService: any SigningService) throws -> String {
+    public func signed(by signingService: any LocalSigningService) throws -> String {
         guard !uri.isEmpty else { throw TokenError(.unencodableContent, "the URI of the status list token is empty") }
         var claims: JSONObject = ["sub": .string(uri), "status_list": .object(try list.json())]
         claims["iss"] = issuer.map(JSONValue.string)

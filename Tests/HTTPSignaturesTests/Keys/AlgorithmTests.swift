@@ -117,18 +117,18 @@ struct AlgorithmTests {
         #expect(try await fixture.error(try await fixture.signed(by: secret))?.code == .signatureInvalid)
     }
 
-    private struct RemoteKey: RemoteSigningService {
+    private struct RemoteKey: SigningService {
         let key: SigningKey
         var isDamaged = false
         var algorithm: JWSAlgorithm { key.algorithm }
         var keyID: String? { key.keyID }
-        var verificationKey: VerificationKey? { key.verificationKey }
+        var publicKey: VerificationKey? { key.publicKey }
 
-        func sign(_ message: Data) async throws -> RemoteSignature {
+        func sign(data: Data) async throws -> Data {
             await Task.yield()
-            var signature = try key.sign(data: message)
+            var signature = try key.sign(data: data)
             if isDamaged { signature[0] ^= 1 }
-            return .raw(signature)
+            return signature
         }
     }
 

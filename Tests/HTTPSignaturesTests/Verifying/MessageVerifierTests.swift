@@ -328,7 +328,7 @@ struct MessageVerifierTests {
                 StructuredField.InnerList(parsing: ["();created=1700000000;keyid=\"k1\";nonce=\"n\""])
             )
         )
-        let signature = try await AnySigningService.local(fixture.key).signature(for: base)
+        let signature = try await fixture.key.signature(for: base)
         let message = fixture.message
             .with("Signature-Input", "sig1=" + (try base.parameters.serialized()))
             .with("Signature", "sig1=:\(signature.base64EncodedString()):")

@@ -287,7 +287,7 @@ struct ContentTests {
             parameters: .init([("created", .integer(1_700_000_000)), ("keyid", .string("k1")), ("nonce", .string("n"))])
         )
         let base = try SignatureBase(of: message, parameters: parameters)
-        let signature = try await AnySigningService.local(fixture.key).signature(for: base)
+        let signature = try await fixture.key.signature(for: base)
         let signed = message.with("Signature-Input", "sig1=" + (try parameters.serialized()))
             .with("Signature", "sig1=:\(signature.base64EncodedString()):")
         #expect(try await fixture.error(signed)?.code == .unsupportedDigest)

@@ -53,7 +53,7 @@ struct RequestServerTests {
                 scope: "openid"
             )
             let service = try ES256SigningService(key: OAuth2Peer.clientKey(), keyID: "client-1")
-            let signed = try SignedAuthorizationRequest(request, for: server, signingService: service)
+            let signed = try await SignedAuthorizationRequest(request, for: server, signingService: service)
             let more = peer == .idpyoidc ? "&redirect_uri=https%3A%2F%2Fclient.example%2Fcallback" : ""
             let url = try #require(URL(string: try signed.url(at: server).absoluteString + more))
             if peer == .django {
@@ -63,7 +63,7 @@ struct RequestServerTests {
                 return .lacks
             }
             try await checkRedirect(of: url, peer)
-            let forged = try SignedAuthorizationRequest(
+            let forged = try await SignedAuthorizationRequest(
                 request,
                 for: server,
                 signingService: try ES256SigningService(key: .generate(.es256), keyID: "client-1")

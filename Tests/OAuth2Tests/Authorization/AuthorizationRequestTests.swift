@@ -46,7 +46,7 @@ struct AuthorizationRequestTests {
     }
 
     @Test("Has no direct URL for a server that requires pushed requests")
-    func pushedOnly() throws {
+    func pushedOnly() async throws {
         let metadata: JSONObject = [
             "issuer": "https://as.example", "token_endpoint": "https://as.example/token",
             "authorization_endpoint": "https://as.example/authorize", "require_pushed_authorization_requests": true,
@@ -55,7 +55,7 @@ struct AuthorizationRequestTests {
         let request = try request(scope: "openid")
         #expect(throws: OAuth2Error(.malformedRequest, "")) { try request.url(at: server) }
         let signer = try ES256SigningService(key: .generate(.es256))
-        let signed = try SignedAuthorizationRequest(request, for: server, signingService: signer)
+        let signed = try await SignedAuthorizationRequest(request, for: server, signingService: signer)
         #expect(throws: OAuth2Error(.malformedRequest, "")) { try signed.url(at: server) }
         #expect(throws: Never.self) { try request.url(at: Self.server) }
     }

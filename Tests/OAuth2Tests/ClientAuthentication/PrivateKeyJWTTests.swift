@@ -136,7 +136,7 @@ struct PrivateKeyJWTTests {
             JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: broken),
             JWTClientAuthentication.privateKeyJWT(
                 clientID: "reports",
-                remoteSigningService: Vault(service: broken)
+                signingService: Vault(service: broken)
             ),
             JWTClientAuthentication.privateKeyJWT(
                 clientID: "reports",
@@ -158,7 +158,7 @@ struct PrivateKeyJWTTests {
     @Test("A remote service signs")
     func remote() async throws {
         let vault = Vault(service: service)
-        let token = try await verified(.privateKeyJWT(clientID: "reports", remoteSigningService: vault))
+        let token = try await verified(.privateKeyJWT(clientID: "reports", signingService: vault))
         #expect(token.header == ["alg": "ES256", "kid": "vault", "typ": "client-authentication+jwt"])
         #expect(token.claims["aud"] == "https://as.example")
     }
@@ -193,9 +193,9 @@ struct BrokenService: SigningService {
 }
 
 /// A remote service that signs with ES256.
-struct Vault: RemoteSigningService {
+struct Vault: SigningService {
     let service: any SigningService
     var algorithm: JWSAlgorithm { .es256 }
     var keyID: String? = "vault"
-    func sign(_ message: Data) async throws -> RemoteSignature { .raw(try service.sign(data: message)) }
+    func sign(data: Data) async throws -> Data { try await service.sign(data: data) }
 }

@@ -260,7 +260,7 @@ struct GrantModuleTests {
                 issuer: "service@example",
                 subject: "grace",
                 audience: issuer,
-                remoteSigningService: Vault(service: service, keyID: "k")
+                signingService: Vault(service: service, keyID: "k")
             )
             #expect(try fixture.claims(try await client.tokens(for: elsewhere))["sub"] == "grace")
             let fixed = try #require(try await grant.parameters(at: Date())?[1].value)

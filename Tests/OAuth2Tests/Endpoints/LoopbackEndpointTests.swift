@@ -163,12 +163,12 @@ struct LoopbackEndpointTests {
             let pushed = try await oauth.push(request)
             let found = try #require(server.pushedAuthorizationRequest(pushed.requestURI))
             #expect(found["state"] == request.state && found["max_age"] == "60")
-            let signed = try SignedAuthorizationRequest(request, for: server.metadata, signingService: service)
+            let signed = try await SignedAuthorizationRequest(request, for: server.metadata, signingService: service)
             let second = try await oauth.push(parameters: signed.parameters)
             #expect(second.requestURI != pushed.requestURI)
             #expect(server.pushedAuthorizationRequest(second.requestURI)?["state"] == request.state)
             #expect(server.pushedAuthorizationRequest(second.requestURI)?["max_age"] == "60")
-            let forged = try SignedAuthorizationRequest(
+            let forged = try await SignedAuthorizationRequest(
                 request,
                 for: server.metadata,
                 signingService: ES256SigningService(key: .generate(.es256))

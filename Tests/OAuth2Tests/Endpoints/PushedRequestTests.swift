@@ -74,7 +74,7 @@ struct PushedRequestTests {
     // MARK: Signed requests
 
     @Test("Signs all parameters, with the server as audience")
-    func claims() throws {
+    func claims() async throws {
         let request = try AuthorizationRequest(
             clientID: "api",
             redirectURI: "https://api.example/callback",
@@ -82,7 +82,7 @@ struct PushedRequestTests {
             resources: ["https://a.example", "https://b.example"],
             additionalParameters: ["max_age": "300", "claims": #"{"userinfo":{"email":null}}"#, "prompt": "login"]
         )
-        let signed = try SignedAuthorizationRequest(
+        let signed = try await SignedAuthorizationRequest(
             request,
             for: EndpointFixture.server,
             signingService: service,
@@ -114,19 +114,21 @@ struct PushedRequestTests {
     }
 
     @Test("Each signed request has a new jti", arguments: [nil, "https://as.example/authorize"])
-    func uniqueness(audience: String?) throws {
+    func uniqueness(audience: String?) async throws {
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
-        let tokens = try (1...2).map { _ in
-            try SignedAuthorizationRequest(
+        var signed: [JSONObject] = []
+        for signer in [service, Vault(service: service)] as [any SigningService] {
+            let token = try await SignedAuthorizationRequest(
                 request,
                 for: EndpointFixture.server,
-                signingService: service,
+                signingService: signer,
                 lifetime: .seconds(10_000_000),
                 audience: audience
             ).parameters.last?.value
+            signed.append(try UnverifiedToken(try #require(token)).unverifiedClaims)
         }
-        #expect(Set(tokens).count == 2)
-        let claims = try UnverifiedToken(try #require(tokens[0])).unverifiedClaims
+        #expect(Set(signed.map { $0["jti"]?.string }).count == 2)
+        let claims = signed[0]
         #expect(claims["aud"]?.string == audience ?? "https://id.example")
         let times = try ["exp", "iat"].map { try #require(claims[$0]?.number?.integer) }
         #expect(times[0] - times[1] == 86_400)
@@ -136,7 +138,7 @@ struct PushedRequestTests {
     func signingFailure() async throws {
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
         let error = await failure {
-            try SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: BrokenService())
+            try await SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: BrokenService())
         }
         #expect(error?.code == .assertionFailed)
         #expect(error?.cause is BrokenService.Broken)
@@ -145,7 +147,7 @@ struct PushedRequestTests {
     @Test("Pushes a signed request, and doesn't show it in descriptions")
     func pushing() async throws {
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
-        let signed = try SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: service)
+        let signed = try await SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: service)
         let fixture = EndpointFixture(.json(#"{"request_uri":"urn:x","expires_in":60}"#, status: 201))
         _ = try await fixture.oauth.push(parameters: signed.parameters)
         let text = try #require(signed.parameters.last?.value)

@@ -92,7 +92,7 @@ struct JWSCompactTests {
 
     @Test("Passes on a custom service's error, and rejects its malformed results")
     func services() {
-        struct Broken: SigningService {
+        struct Broken: LocalSigningService {
             let algorithm = JWSAlgorithm.es256
             let result: Result<Data, CocoaError>
             func sign(data: Data) throws -> Data { try result.get() }

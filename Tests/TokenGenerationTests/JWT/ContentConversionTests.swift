@@ -7,12 +7,12 @@ import TokenGeneration
 struct ContentConversionTests {
     private func payload(_ payload: [String: Any]) throws -> String {
         let content = JWTRepresentation(header: [:], payload: payload)
-        let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token()
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: FixedSigningService()).token()
         return try UnverifiedToken(token).unverifiedClaims.serialized()
     }
 
     private func payload(claims: some Encodable) throws -> String {
-        let token = try JWTGenerator(claims: claims, signingService: IdentitySigningService()).token()
+        let token = try JWTGenerator(claims: claims, signingService: FixedSigningService()).token()
         return try UnverifiedToken(token).unverifiedClaims.serialized()
     }
 
@@ -78,7 +78,7 @@ struct ContentConversionTests {
         #expect(date.message.contains("timeIntervalSince1970"))
         let inHeader = JWTRepresentation(header: ["x": Opaque()], payload: [:])
         let refusal = try #require(
-            error { try JWTGenerator(jwtRepresentation: inHeader, signingService: IdentitySigningService()).token() }
+            error { try JWTGenerator(jwtRepresentation: inHeader, signingService: FixedSigningService()).token() }
         )
         #expect(refusal.message.hasPrefix("header.x "))
     }

@@ -90,7 +90,7 @@ import TokenGeneration
 
 @Suite("Prepared headers of a service", .computing, .tags(.concurrency)) struct PreparedHeaderTests {
     /// A custom service without a prepared header.
-    private struct Other: SigningService {
+    private struct Other: LocalSigningService {
         let service: SigningKey
         var algorithm: JWSAlgorithm { service.algorithm }
         var keyID: String? { service.keyID }

@@ -10,7 +10,7 @@ struct RemoteJWSTests {
     private static let payload = Data("any text".utf8)
 
     /// A service that counts its calls.
-    private final class CountingService: RemoteSigningService {
+    private final class CountingService: SigningService {
         private let service: FakeRemoteService
         private let calls = Mutex(0)
 
@@ -20,32 +20,32 @@ struct RemoteJWSTests {
         var algorithm: JWSAlgorithm { service.algorithm }
         var keyID: String? { service.keyID }
 
-        func sign(_ message: Data) async throws -> RemoteSignature {
+        func sign(data: Data) async throws -> Data {
             calls.withLock { $0 += 1 }
-            return try await service.sign(message)
+            return try await service.sign(data: data)
         }
     }
 
     @Test("Each algorithm signs compact, flattened and general JWSs", arguments: JWSAlgorithm.implemented)
     func everyAlgorithm(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
-        let service = FakeRemoteService(key: key, verificationKey: key.verificationKey)
+        let service = FakeRemoteService(key: key, publicKey: key.verificationKey)
         let verifier = JWSVerifier(key: key.verificationKey)
         let type: JSONObject = ["cty": "text/plain"]
         let header: JSONObject = ["alg": .string(algorithm.rawValue), "cty": "text/plain", "kid": "kms/1"]
         let compact = try await JWSGenerator.makeCompact(
             payload: Self.payload,
             header: type,
-            remoteSigningService: service
+            signingService: service
         )
         let flattened = try await JWSGenerator.makeFlattenedJSON(
             payload: Self.payload,
             header: type,
-            remoteSigningService: service
+            signingService: service
         )
         let general = try await JWSGenerator.makeGeneralJSON(
             payload: Self.payload,
-            signers: [RemoteJWSSigner(remoteSigningService: service, header: type)]
+            signers: [RemoteJWSSigner(signingService: service, header: type)]
         )
         for verified in [
             try verifier.verify(compact: compact),
@@ -71,21 +71,21 @@ struct RemoteJWSTests {
                 payload: Self.payload,
                 payloadEncoding: encoding,
                 placement: placement,
-                remoteSigningService: remote
+                signingService: remote
             )
             #expect(try compact == generator.compact(placement))
             let flattened = try await JWSGenerator.makeFlattenedJSON(
                 payload: Self.payload,
                 payloadEncoding: encoding,
                 placement: placement,
-                remoteSigningService: remote
+                signingService: remote
             )
             #expect(try flattened == generator.flattenedJSON(placement))
             let general = try await JWSGenerator.makeGeneralJSON(
                 payload: Self.payload,
                 payloadEncoding: encoding,
                 placement: placement,
-                signers: [RemoteJWSSigner(remoteSigningService: remote)]
+                signers: [RemoteJWSSigner(signingService: remote)]
             )
             #expect(try general == generator.generalJSON(placement))
         }
@@ -96,13 +96,12 @@ struct RemoteJWSTests {
         let keys = try [JWSAlgorithm.es256, .rs256, .ed25519].map(Fixture.key)
         let remote = FakeRemoteService(
             key: keys[0],
-            verificationKey: keys[0].verificationKey,
-            answer: { _, raw in .der((try? raw.withBytes { try ECDSASignature.der(fromRaw: $0) }) ?? []) }
+            publicKey: keys[0].verificationKey
         )
         let signers = [
-            RemoteJWSSigner(remoteSigningService: remote, header: ["cty": "a"], unprotectedHeader: ["kid": "kms/1"]),
-            RemoteJWSSigner(JWSSigner(signingService: keys[1], unprotectedHeader: ["note": 1])),
-            RemoteJWSSigner(remoteSigningService: FakeRemoteService(key: keys[2], keyID: nil)),
+            RemoteJWSSigner(signingService: remote, header: ["cty": "a"], unprotectedHeader: ["kid": "kms/1"]),
+            RemoteJWSSigner(signingService: keys[1], unprotectedHeader: ["note": 1]),
+            RemoteJWSSigner(signingService: FakeRemoteService(key: keys[2], keyID: nil)),
         ]
         for payloadEncoding in [JWSPayloadEncoding.base64url, .unencoded] {
             for placement in [JWSPayloadPlacement.attached, .detached] {
@@ -133,13 +132,13 @@ struct RemoteJWSTests {
     func checkedBefore() async throws {
         let counting = CountingService(FakeRemoteService(key: try Fixture.key(for: .es256)))
         func general(_ other: RemoteJWSSigner) async -> TokenError.Code? {
-            let first = RemoteJWSSigner(remoteSigningService: counting)
+            let first = RemoteJWSSigner(signingService: counting)
             return await asyncCode {
                 try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: [first, other])
             }
         }
         func signer(_ header: JSONObject, _ unprotected: JSONObject = [:]) -> RemoteJWSSigner {
-            RemoteJWSSigner(remoteSigningService: counting, header: header, unprotectedHeader: unprotected)
+            RemoteJWSSigner(signingService: counting, header: header, unprotectedHeader: unprotected)
         }
         #expect(await general(signer(["alg": "HS256"])) == .algorithmMismatch)
         #expect(await general(signer(["kid": "other"])) == .algorithmMismatch)
@@ -155,20 +154,20 @@ struct RemoteJWSTests {
                 try await JWSGenerator.makeCompact(
                     payload: period,
                     payloadEncoding: .unencoded,
-                    remoteSigningService: counting
+                    signingService: counting
                 )
             },
             await asyncCode {
                 try await JWSGenerator.makeFlattenedJSON(
                     payload: binary,
                     payloadEncoding: .unencoded,
-                    remoteSigningService: counting
+                    signingService: counting
                 )
             },
         ]
         #expect(refusals == [.unencodableContent, .unencodableContent, .unencodableContent])
         #expect(counting.count == 0)
-        _ = try await JWSGenerator.makeCompact(payload: period, remoteSigningService: counting)
+        _ = try await JWSGenerator.makeCompact(payload: period, signingService: counting)
         #expect(counting.count == 1)
     }
 
@@ -179,26 +178,29 @@ struct RemoteJWSTests {
         let key = try Fixture.key(for: .es256)
         let other = try SigningKey.generate(.es256)
         let services = [
-            FakeRemoteService(key: key, answer: { _, _ in .raw([]) }),
-            FakeRemoteService(key: key, answer: { _, raw in .raw(raw.dropLast()) }),
-            FakeRemoteService(key: key, answer: { _, raw in .der(raw) }),
-            FakeRemoteService(key: key, verificationKey: other.verificationKey),
+            FakeRemoteService(key: key, answer: { _, _ in Data() }),
+            FakeRemoteService(key: key, answer: { _, raw in Data(raw.dropLast()) }),
+            FakeRemoteService(
+                key: key,
+                answer: { _, raw in Data(try raw.withBytes { try ECDSASignature.der(fromRaw: $0) }) }
+            ),
+            FakeRemoteService(key: key, publicKey: other.verificationKey),
         ]
         for service in services {
             let refusal = await asyncCode {
-                try await JWSGenerator.makeCompact(payload: Self.payload, remoteSigningService: service)
+                try await JWSGenerator.makeCompact(payload: Self.payload, signingService: service)
             }
             #expect(refusal == .signingFailed)
-            let local = RemoteJWSSigner(JWSSigner(signingService: key))
-            let remote = RemoteJWSSigner(remoteSigningService: service)
+            let local = RemoteJWSSigner(signingService: key)
+            let remote = RemoteJWSSigner(signingService: service)
             let general = await asyncCode {
                 try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: [local, remote])
             }
             #expect(general == .signingFailed)
         }
-        let digest = FakeRemoteService(key: try Fixture.key(for: .ed448), messageForm: .digest)
+        let digest = FakeRemoteService(key: try Fixture.key(for: .ed448), takesDigest: true)
         let unsupported = await asyncCode {
-            try await JWSGenerator.makeFlattenedJSON(payload: Self.payload, remoteSigningService: digest)
+            try await JWSGenerator.makeFlattenedJSON(payload: Self.payload, signingService: digest)
         }
         #expect(unsupported == .unsupportedAlgorithm)
     }
@@ -207,14 +209,14 @@ struct RemoteJWSTests {
     func brokenService() async throws {
         let service = BrokenRemoteService()
         await #expect(throws: BrokenRemoteService.Failure()) {
-            try await JWSGenerator.makeCompact(payload: Self.payload, remoteSigningService: service)
+            try await JWSGenerator.makeCompact(payload: Self.payload, signingService: service)
         }
         await #expect(throws: BrokenRemoteService.Failure()) {
-            try await JWSGenerator.makeFlattenedJSON(payload: Self.payload, remoteSigningService: service)
+            try await JWSGenerator.makeFlattenedJSON(payload: Self.payload, signingService: service)
         }
         let signers = [
-            RemoteJWSSigner(remoteSigningService: FakeRemoteService(key: try Fixture.key(for: .es256))),
-            RemoteJWSSigner(remoteSigningService: service),
+            RemoteJWSSigner(signingService: FakeRemoteService(key: try Fixture.key(for: .es256))),
+            RemoteJWSSigner(signingService: service),
         ]
         await #expect(throws: BrokenRemoteService.Failure()) {
             try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: signers)

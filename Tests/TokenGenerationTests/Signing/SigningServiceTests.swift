@@ -21,6 +21,7 @@ struct SigningServiceTests {
         #expect(try verifier.verify(plain).header == ["alg": .string(algorithm.rawValue), "typ": "JWT"])
         let message = Data("message".utf8)
         #expect(try key.verificationKey.isValid(key.sign(data: message), for: Array(message)))
+        #expect(key.publicKey?.thumbprint == (algorithm.isSymmetric ? nil : key.verificationKey.thumbprint))
     }
 
     @Test("The ES256 service signs with the key's ID or another one, and accepts keys for ES256 only")
@@ -29,6 +30,7 @@ struct SigningServiceTests {
         #expect(service.algorithm == .es256)
         #expect(service.verificationKey.jwk.keyID == "1")
         #expect(service.verificationKey.keyID == "1")
+        #expect(service.publicKey?.thumbprint == service.verificationKey.thumbprint)
         let named = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
         #expect(try ES256SigningService(key: named).keyID == "from-jwk")
         #expect(try ES256SigningService(key: named, keyID: "given").keyID == "given")
@@ -69,26 +71,27 @@ struct SigningServiceTests {
 }
 
 /// A key management service that signs with a key in this process.
-struct FakeRemoteService: RemoteSigningService {
+struct FakeRemoteService: SigningService {
     let key: SigningKey
     var keyID: String? = "kms/1"
-    var messageForm = RemoteMessageForm.signingInput
-    var verificationKey: VerificationKey?
-    var answer: @Sendable (Data, [UInt8]) -> RemoteSignature = { _, raw in .raw(raw) }
+    var takesDigest = false
+    var publicKey: VerificationKey?
+    var answer: @Sendable (Data, [UInt8]) throws -> Data = { _, raw in Data(raw) }
 
     var algorithm: JWSAlgorithm { key.algorithm }
 
-    func sign(_ message: Data) async throws -> RemoteSignature {
+    func sign(data: Data) async throws -> Data {
         await Task.yield()
-        return answer(message, try key.signature(for: Array(message)))
+        let message = takesDigest ? try algorithm.digest(of: data) : data
+        return try answer(message, key.signature(for: Array(message)))
     }
 }
 
 /// A service that isn't available.
-struct BrokenRemoteService: RemoteSigningService {
+struct BrokenRemoteService: SigningService {
     struct Failure: Error, Equatable {}
 
     let algorithm = JWSAlgorithm.es256
 
-    func sign(_ message: Data) async throws -> RemoteSignature { throw Failure() }
+    func sign(data: Data) async throws -> Data { throw Failure() }
 }
