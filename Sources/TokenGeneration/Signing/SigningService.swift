@@ -203,7 +203,7 @@ extension SigningService {
 }
 
 extension LocalSigningService {
-    /// The key is ``localKey``, which a caller has for the header already.
+    /// The key is `localKey`, which a caller has for the header already.
     func checkedSignature(for input: [UInt8], with key: SigningKey?) throws -> [UInt8] {
         if let key { return try key.signature(for: input.span.octets) }
         return try checked(Array(try sign(data: Data(input))), for: input)
