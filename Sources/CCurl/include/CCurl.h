@@ -160,7 +160,7 @@ typedef enum {
     CCURL_LONG_HTTP09_ALLOWED = 285,
     /// The longest time a reusable connection may have been idle, in seconds.
     CCURL_LONG_MAXAGE_CONN = 288,
-    /// The longest time a connection may be used after it was opened, in seconds (7.80).
+    /// The longest time a connection may be used after it was opened, in seconds.
     CCURL_LONG_MAXLIFETIME_CONN = 314,
     /// Don't wait for pending name resolution when removing the transfer (7.87).
     CCURL_LONG_QUICK_EXIT = 322,
@@ -283,7 +283,7 @@ typedef struct ccurl_functions {
     /// Provides the request's body.
     ccurl_data_function read;
     ccurl_seek_function seek;
-    /// Runs before each request on a connection (7.80).
+    /// Runs before each request on a connection.
     ccurl_request_function request;
     /// Receives debug messages.
     ccurl_words_function words;

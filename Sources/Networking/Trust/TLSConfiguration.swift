@@ -34,7 +34,7 @@ public struct TLSConfiguration: Sendable {
     ///
     /// A connection keeps its identity and the decision about its server. The maximum age limits
     /// how long the connection stays in use after a certificate rotation or the expiry of a policy.
-    /// In whole seconds; requires libcurl 7.80.
+    /// In whole seconds.
     public var maximumConnectionAge: Duration?
 
     var inspection: (@Sendable (TLSPeer) throws -> Void)?

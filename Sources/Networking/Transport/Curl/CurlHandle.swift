@@ -63,11 +63,6 @@ import SystemIO
         settings.setConnection(of: transfer, engineSettings)
         settings.setRequest(request, configuration: engineSettings.configuration)
         unsafe settings.check(ccurl_easy_set_error_buffer(easy, words))
-        if !CurlLibrary.asksBeforeRequests, !request.method.isIdempotent {
-            // Without a callback before each request, only a new connection keeps libcurl from
-            // sending a request twice.
-            settings.set(CCURL_LONG_FRESH_CONNECT, 1)
-        }
         // Only the transfer knows whether it may be repeated. A libcurl without RTSP repeats
         // requests itself, after the callback.
         settings.trySet(CCURL_LONG_RTSP_REQUEST, CCURL_RTSP_RECEIVE)
@@ -116,11 +111,6 @@ extension CurlHandle {
     var errorText: String { unsafe String(cString: words) }
 
     func number(_ info: ccurl_info) -> Int { Int(unsafe ccurl_easy_info(easy, info)) }
-
-    /// The time until requests could be sent, in microseconds, or 0 before that.
-    func connectedTime(isSecure: Bool) -> Int {
-        number(isSecure ? CCURL_INFO_APPCONNECT_TIME_T : CCURL_INFO_CONNECT_TIME_T)
-    }
 
     var peerAddress: String? {
         guard let address = unsafe ccurl_easy_peer_address(easy).map({ unsafe String(cString: $0) }) else { return nil }

@@ -11,10 +11,9 @@ enum CurlLibrary {
         let sharesTLSLibrary: Bool
     }
 
-    /// It can reject HTTP/0.9, limit the age of idle connections and expire preset addresses.
-    private static let minimumVersion: UInt32 = 0x07_4B00
+    private static let minimumVersion: UInt32 = 0x07_5100
     private static let advice =
-        "install libcurl 7.75.0 or later (package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux)"
+        "install libcurl 7.81.0 or later (package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux)"
 
     /// Initializes libcurl once, before any handle exists.
     ///
@@ -51,9 +50,6 @@ enum CurlLibrary {
     /// libcurl may lose an HTTP/2 response that arrives before the request is sent, and reports
     /// success for a body that an error of the connection cuts.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
-
-    /// libcurl calls back before each request, and can limit the age of connections.
-    static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
     /// The message names an optional feature by what it enables.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {

@@ -107,12 +107,6 @@ extension CurlTransport.Configuration {
             }
             return
         }
-        if tls.maximumConnectionAge != nil, !CurlLibrary.asksBeforeRequests {
-            throw NetworkError(
-                .transportUnavailable,
-                "libcurl \(library.version) can't limit the age of connections; install 7.80 or later"
-            )
-        }
         tlsPolicy = try tls.policy()
     }
 }

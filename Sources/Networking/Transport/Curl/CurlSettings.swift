@@ -258,12 +258,10 @@ extension CurlSettings {
         unsafe functions.resolver = { _, _, context in
             unsafe CurlHandle.transfer(behind: context)?.mayLookUp() == true ? 0 : 1
         }
-        if CurlLibrary.asksBeforeRequests {
-            unsafe functions.request = { context, peer, _, peerPort, localPort in
-                guard let transfer = unsafe CurlHandle.transfer(behind: context) else { return 1 }
-                let connection = unsafe CurlConnectionName(peer: peer, peerPort: peerPort, localPort: localPort)
-                return transfer.beginRequest(on: connection) ? 0 : 1
-            }
+        unsafe functions.request = { context, peer, _, peerPort, localPort in
+            guard let transfer = unsafe CurlHandle.transfer(behind: context) else { return 1 }
+            let connection = unsafe CurlConnectionName(peer: peer, peerPort: peerPort, localPort: localPort)
+            return transfer.beginRequest(on: connection) ? 0 : 1
         }
         setSocketFunction()
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()

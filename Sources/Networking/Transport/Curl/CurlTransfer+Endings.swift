@@ -128,9 +128,8 @@ extension CurlTransfer {
     var isUnprocessed: Bool {
         guard !isInDoubt, !timing.hasFirstByte else { return false }
         if isRefused || isBeyondLastStream { return true }
-        guard let handle else { return true }
-        if requestCount == 0, CurlLibrary.asksBeforeRequests { return true }
-        return requestCount <= 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
+        guard requestCount > 0, let handle else { return true }
+        return requestCount == 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
     }
 
     /// The server's GOAWAY excludes the request's stream.

@@ -307,9 +307,7 @@ extension CurlTransfer {
         if nameLookup.begun != nil { return .name }
         if !isDriven { return .queued }
         if timing.hasFirstByte { return .receiving }
-        // libcurl before 7.80 doesn't report when it starts to send, only when it's connected.
-        let isConnected = requestCount > 0 || (handle?.connectedTime(isSecure: origin.scheme == "https") ?? 0) > 0
-        guard isConnected else { return handshake == nil ? .connecting : .tlsHandshake }
+        guard requestCount > 0 else { return handshake == nil ? .connecting : .tlsHandshake }
         return timing.requestSent == nil && request.body.isReadWhileSent ? .sending : .firstByte
     }
 }

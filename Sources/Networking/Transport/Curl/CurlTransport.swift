@@ -38,8 +38,6 @@
 /// most 32 at once in the whole process. A lookup can't be cancelled: one that hangs counts until
 /// the system gives up, even if its request has ended. Each connection pool caches a name's
 /// addresses for ``Configuration/dnsCacheLifetime``.
-///
-/// - Note: Before libcurl 7.80, each request with a non-idempotent method uses a new connection.
 public final class CurlTransport: HTTPTransport {
     /// The version of libcurl and of its TLS library, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
@@ -54,7 +52,7 @@ public final class CurlTransport: HTTPTransport {
     /// - Parameter configuration: The configuration of connections and messages.
     /// - Throws: ``NetworkError`` with one of these codes:
     ///   - `invalidRequest` if a value of the configuration is invalid.
-    ///   - `transportUnavailable` if libcurl is missing, older than 7.75 or lacks a feature that
+    ///   - `transportUnavailable` if libcurl is missing, older than 7.81 or lacks a feature that
     ///     the configuration needs, or if libcurl doesn't use this process's OpenSSL and so can't
     ///     enforce ``Configuration/tls``.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
