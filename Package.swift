@@ -87,7 +87,7 @@ let package = Package(
             name: "jwt",
             dependencies: [
                 "HTTPSignatures", "TokenGeneration", "OAuth2", "SharedStores", "WorkloadIdentity", "Networking",
-                "CProcess",
+                "OpenSSLCrypto", "CProcess",
             ],
             swiftSettings: settings
         ),

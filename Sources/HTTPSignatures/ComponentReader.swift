@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+internal import OpenSSLCrypto
 
 /// [RFC 9421 §2](https://www.rfc-editor.org/rfc/rfc9421#section-2).
 struct ComponentReader {
@@ -223,18 +224,19 @@ struct TargetURI {
     let query: String?
 
     /// Parses an absolute `http` or `https` URL.
-    init(_ url: String) throws(Malformed) {
+    init(_ url: String) throws(MalformedURI) {
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
-            throw Malformed(reason: "has a character that must be percent-encoded or, in the host, in the IDNA form")
+            throw MalformedURI(reason: "has a character that must be percent-encoded or, in the host, in the IDNA form")
         }
         let parts = URIReference(url)
         guard let scheme = parts.scheme?.lowercased(), scheme == "http" || scheme == "https",
             let authority = parts.authority
-        else { throw Malformed(reason: "isn't an absolute http or https URL") }
+        else { throw MalformedURI(reason: "isn't an absolute http or https URL") }
         // On a server, a fragment would be a part of the target that no component covers.
-        guard parts.fragment == nil else { throw Malformed(reason: "has a fragment, which is never sent") }
+        guard parts.fragment == nil else { throw MalformedURI(reason: "has a fragment, which is never sent") }
         self.scheme = scheme
-        self.authority = try Self.normalized(authority, scheme: scheme)
+        let parsed = try HTTPAuthority(authority, scheme: scheme)
+        self.authority = Self.withoutZone(parsed.host.lowercased()) + (parsed.port.map { ":\($0)" } ?? "")
         path = parts.path.isEmpty ? "/" : parts.path
         query = parts.query
     }
@@ -243,10 +245,6 @@ struct TargetURI {
 
     /// The path and the query, the usual request target.
     var requestTarget: String { query.map { path + "?" + $0 } ?? path }
-
-    struct Malformed: Error {
-        let reason: String
-    }
 
     /// Accepts any form of [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
     static func pathAndQuery(of target: String) -> String {
@@ -265,34 +263,6 @@ struct TargetURI {
         parts.fragment = nil
         if let host { parts.authority = host }
         return parts.text
-    }
-
-    private static func normalized(_ authority: String, scheme: String) throws(Malformed) -> String {
-        guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw Malformed(reason: "has user information") }
-        var host = authority[...]
-        var port: Substring?
-        let bracket = authority.utf8.lastIndex(of: UInt8(ascii: "]"))
-        if let colon = authority.utf8.lastIndex(of: UInt8(ascii: ":")), bracket.map({ $0 < colon }) ?? true {
-            host = authority[..<colon]
-            port = authority[authority.utf8.index(after: colon)...]
-        }
-        guard isHost(host) else { throw Malformed(reason: "has no host, or a malformed one") }
-        guard let port, !port.isEmpty else { return withoutZone(host.lowercased()) }
-        guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port) else {
-            throw Malformed(reason: "has a port that isn't a number up to 65535")
-        }
-        let isDefault = number == (scheme == "https" ? 443 : 80)
-        return withoutZone(host.lowercased()) + (isDefault ? "" : ":\(number)")
-    }
-
-    private static func isHost(_ host: Substring) -> Bool {
-        let isLiteral = host.utf8.first == UInt8(ascii: "[")
-        guard !host.isEmpty, isLiteral == (host.utf8.last == UInt8(ascii: "]")) else { return false }
-        let content = isLiteral ? host.dropFirst().dropLast() : host
-        return !content.isEmpty
-            && content.utf8.allSatisfy { byte in
-                byte != UInt8(ascii: "[") && byte != UInt8(ascii: "]") && (isLiteral || byte != UInt8(ascii: ":"))
-            }
     }
 
     /// The zone is local to the client ([RFC 6874

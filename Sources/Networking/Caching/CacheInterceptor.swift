@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 import Synchronization
 
 /// An interceptor that answers requests with stored responses while they're fresh, and validates

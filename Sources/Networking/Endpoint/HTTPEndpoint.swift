@@ -1,5 +1,6 @@
 public import Foundation
 public import FoundationNetworking
+internal import OpenSSLCrypto
 
 /// The description of an API request: its URL, method, query, header fields and body.
 ///

@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// The percent-encoding of RFC 3986 §2.1, applied to the bytes of UTF-8 text.
 ///
 /// Foundation's character sets don't escape `+`, `&` and `=` where required, so this type defines
@@ -63,36 +65,16 @@ package enum PercentEncoding {
     }
 
     /// [RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3).
-    package static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
-    }
+    package static func isUnreserved(_ byte: UInt8) -> Bool { byte.isUnreserved }
 
     /// A character of a segment ([RFC 3986
     /// §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static func isPathCharacter(_ byte: UInt8) -> Bool {
-        isUnreserved(byte) || isSubDelimiter(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "@")
+        isQueryCharacter(byte) && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "?")
     }
 
     /// [RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4).
-    package static func isQueryCharacter(_ byte: UInt8) -> Bool {
-        isPathCharacter(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?")
-    }
-
-    private static func isSubDelimiter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("),
-            UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"),
-            UInt8(ascii: "="):
-            true
-        default: false
-        }
-    }
+    package static func isQueryCharacter(_ byte: UInt8) -> Bool { byte.isURICharacter }
 
     private static func escape(_ byte: UInt8, into encoded: inout [UInt8]) {
         encoded.append(UInt8(ascii: "%"))

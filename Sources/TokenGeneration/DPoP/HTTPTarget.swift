@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// The URL of an HTTP request as DPoP compares it: normalized, without query and fragment
 /// ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3),
 /// [RFC 3986 §6.2.2–6.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2)).
@@ -9,12 +11,15 @@ package struct HTTPTarget: Equatable {
     /// Returns `nil` for anything but an absolute `http` or `https` URI, and for one with user
     /// information or invalid characters.
     package init?(_ uri: String) {
-        var reader = URIReader(uri)
-        guard let scheme = reader.scheme(), let authority = reader.authority(of: scheme), let path = reader.path()
-        else {
-            return nil
-        }
-        text = "\(scheme)://\(authority)\(path)"
+        let parts = URIReference(uri)
+        guard let scheme = parts.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            let authority = try? HTTPAuthority(parts.authority ?? "", scheme: scheme),
+            let host = Self.normalized(host: authority.host), let path = Self.normalized(parts.path),
+            // The query and the fragment must be valid, too, even though they are dropped.
+            Self.normalized(parts.query ?? "") != nil, Self.normalized(parts.fragment ?? "") != nil
+        else { return nil }
+        let port = authority.port.map { ":\($0)" } ?? ""
+        text = "\(scheme)://\(host)\(port)\(path.isEmpty ? "/" : URIReference.removingDotSegments(path))"
     }
 
     /// Returns the URL otherwise unchanged, or `nil` if ``init(_:)`` rejects it.
@@ -48,172 +53,55 @@ package struct HTTPTarget: Equatable {
             }
             guard port <= 65_535 else { return nil }
         }
-        guard index == uri.count || URIReader.endsAuthority(uri[index]) else { return nil }
+        guard index == uri.count || "/?#".utf8.contains(uri[index]) else { return nil }
         var end: Int?
         while index < uri.count {
             let byte = uri[index]
-            guard byte.isUnreserved || byte.isReservedInPath else { return nil }
+            guard isAllowed(byte) else { return nil }
             if end == nil, byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { end = index }
             index += 1
         }
         return end ?? uri.count
     }
-}
 
-private struct URIReader {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ uri: String) {
-        bytes = Array(uri.utf8)
-    }
-
-    mutating func scheme() -> String? {
-        for scheme in ["https", "http"] {
-            let prefix = Array("\(scheme)://".utf8)
-            guard bytes.count > prefix.count, zip(bytes, prefix).allSatisfy({ $0.lowercased == $1 }) else { continue }
-            position = prefix.count
-            return scheme
+    private static func normalized(host: String) -> String? {
+        guard host.utf8.first == UInt8(ascii: "[") else { return normalized(host)?.lowercased() }
+        let isAddress = host.utf8.dropFirst().dropLast().allSatisfy {
+            $0.hexadecimalValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
         }
-        return nil
+        return isAddress ? host.lowercased() : nil
     }
 
-    mutating func authority(of scheme: String) -> String? {
-        let start = position
-        while let byte = next, !Self.endsAuthority(byte) { position += 1 }
-        let authority = bytes[start..<position]
-        var hostEnd = authority.endIndex
-        var port: Int?
-        // The colons of an IPv6 address are inside brackets.
-        if let colon = authority.lastIndex(of: UInt8(ascii: ":")), !authority[colon...].contains(UInt8(ascii: "]")) {
-            hostEnd = colon
-            let digits = authority[(colon + 1)...]
-            if !digits.isEmpty {
-                guard digits.count <= 10, digits.allSatisfy(\.isDigit),
-                    let number = Int(String(decoding: digits, as: UTF8.self)), number <= 65_535
-                else { return nil }
-                port = number
-            }
-        }
-        guard var host = Self.host(authority[..<hostEnd]) else { return nil }
-        if let port, port != (scheme == "https" ? 443 : 80) { host += ":\(port)" }
-        return host
-    }
-
-    mutating func path() -> String? {
-        let start = position
-        while let byte = next, byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") { position += 1 }
-        guard let path = Self.normalized(bytes[start..<position]) else { return nil }
-        // The query and the fragment must be valid, too, even though they are dropped.
-        guard Self.normalized(bytes[position...]) != nil else { return nil }
-        return Self.withoutDotSegments(path)
-    }
-
-    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
-
-    static func endsAuthority(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
-    }
-
-    private static func host(_ bytes: ArraySlice<UInt8>) -> String? {
-        guard !bytes.isEmpty else { return nil }
-        if bytes.first == UInt8(ascii: "[") {
-            guard bytes.last == UInt8(ascii: "]"), bytes.count > 2,
-                bytes.dropFirst().dropLast().allSatisfy({
-                    $0.hexadecimalValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
-                })
-            else { return nil }
-        } else if bytes.contains(where: { "@[]:".utf8.contains($0) }) {
-            return nil
-        }
-        guard let host = normalized(bytes, brackets: true) else { return nil }
-        return String(decoding: lowercased(host), as: UTF8.self)
-    }
-
-    private static func lowercased(_ bytes: [UInt8]) -> [UInt8] {
+    /// Decodes unreserved characters and writes other escapes in uppercase; returns `nil` if a byte
+    /// isn't allowed in a URI.
+    private static func normalized(_ text: String) -> String? {
         var result: [UInt8] = []
-        var escapeEnd = 0
-        for (index, byte) in bytes.enumerated() {
-            if byte == UInt8(ascii: "%") { escapeEnd = index + 3 }
-            result.append(index < escapeEnd ? byte : byte.lowercased)
-        }
-        return result
-    }
-
-    /// Returns `nil` if a byte isn't allowed in a URI.
-    private static func normalized(_ bytes: ArraySlice<UInt8>, brackets: Bool = false) -> [UInt8]? {
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count)
-        var index = bytes.startIndex
-        while index < bytes.endIndex {
-            let byte = bytes[index]
-            if byte == UInt8(ascii: "%") {
-                guard index + 2 < bytes.endIndex, let high = bytes[index + 1].hexadecimalValue,
-                    let low = bytes[index + 2].hexadecimalValue
-                else { return nil }
-                let value = high << 4 | low
-                if value.isUnreserved {
-                    result.append(value)
-                } else {
-                    result += [byte, bytes[index + 1].uppercased, bytes[index + 2].uppercased]
-                }
-                index += 3
-            } else {
-                guard
-                    byte.isUnreserved || byte.isReservedInPath
-                        || (brackets && "[]".utf8.contains(byte))
-                else { return nil }
+        result.reserveCapacity(text.utf8.count)
+        var bytes = text.utf8.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == UInt8(ascii: "%") else {
+                guard isAllowed(byte) else { return nil }
                 result.append(byte)
-                index += 1
+                continue
+            }
+            guard let first = bytes.next(), let second = bytes.next(), let high = first.hexadecimalValue,
+                let low = second.hexadecimalValue
+            else { return nil }
+            let value = high << 4 | low
+            if value.isUnreserved {
+                result.append(value)
+            } else {
+                result += [byte, first.uppercased, second.uppercased]
             }
         }
-        return result
+        return String(decoding: result, as: UTF8.self)
     }
 
-    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4); an empty path
-    /// becomes `/`.
-    private static func withoutDotSegments(_ path: [UInt8]) -> String {
-        guard !path.isEmpty else { return "/" }
-        let segments = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        var kept: [ArraySlice<UInt8>] = []
-        for (index, segment) in segments.enumerated() {
-            let isLast = index == segments.count - 1
-            switch Array(segment) {
-            case Array(".".utf8):
-                if isLast { kept.append([]) }
-            case Array("..".utf8):
-                _ = kept.popLast()
-                if isLast { kept.append([]) }
-            default:
-                kept.append(segment)
-            }
-        }
-        return "/" + kept.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
-    }
+    private static func isAllowed(_ byte: UInt8) -> Bool { byte.isURICharacter || byte == UInt8(ascii: "#") }
 }
 
 extension UInt8 {
     fileprivate var uppercased: UInt8 { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) ? self & 0xDF : self }
-
-    fileprivate var isUnreserved: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
-    }
-
-    fileprivate var isReservedInPath: Bool {
-        switch self {
-        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "&")...UInt8(ascii: ","),
-            UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: "?"),
-            UInt8(ascii: "@"):
-            true
-        default: false
-        }
-    }
 
     fileprivate var isPlainHostByte: Bool {
         isUnreserved && self == lowercased && self != UInt8(ascii: "_") && self != UInt8(ascii: "~")

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+internal import OpenSSLCrypto
 
 struct ServiceURL: ArgumentValue, Equatable {
     static let placeholder = "URL"

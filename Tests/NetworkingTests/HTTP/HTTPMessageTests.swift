@@ -232,20 +232,6 @@ struct ExactTextTests {
         )
     }
 
-    @Test("Parses URIs at every delimiter", .shows("K5"))
-    func references() {
-        let reference = URIReference("http://h/\u{301}p/\u{301}/..?\u{301}q#\u{301}f")
-        #expect(reference.scheme == "http")
-        #expect(reference.authority == "h")
-        #expect(Array(reference.path.unicodeScalars) == Array("/\u{301}p/\u{301}/..".unicodeScalars))
-        #expect(reference.query.map { Array($0.unicodeScalars) } == ["\u{301}", "q"])
-        #expect(reference.fragment.map { Array($0.unicodeScalars) } == ["\u{301}", "f"])
-        let base = URIReference("http://a/b/\u{301}c")
-        #expect(URIReference("g").resolved(against: base).text == "http://a/b/g")
-        #expect(Array(reference.resolved(against: base).path.utf8) == Array("/\u{301}p/".utf8))
-        #expect(URIReference("/\u{301}/../g").resolved(against: base).text == "http://a/g")
-    }
-
     @Test("Locations with different bytes contradict each other")
     func locations() throws {
         let source = try #require(URL(string: "https://a.example/"))

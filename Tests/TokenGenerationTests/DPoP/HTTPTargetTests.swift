@@ -53,7 +53,7 @@ struct HTTPTargetTests {
             "https://exam ple.org/", "https://example.org/a b", "https://example.org/%", "https://example.org/%2",
             "https://example.org/%zz", "https://example.org/é", "https://example.org/a\\b", "https://[::1",
             "https://::1/", "https://[]/", "https://[x]/", "https://example.org/\u{0}", "https://example.org/a?\n",
-            "https://:443/", "https://%zz/",
+            "https://:443/", "https://%zz/", "https://example.\u{212A}g/", "https://example.org/#%2#5",
         ]
     )
     func none(text: String) {

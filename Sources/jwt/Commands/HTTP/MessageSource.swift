@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSignatures
 import Networking
+internal import OpenSSLCrypto
 import TokenGeneration
 
 struct MessageSource {
