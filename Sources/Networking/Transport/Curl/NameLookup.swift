@@ -4,9 +4,9 @@ internal import OpenSSLCrypto
 
 /// The name lookups of one transfer.
 ///
-/// libcurl would start a thread for each lookup. Instead, it's told to fail when it's about to do
-/// so, after it has checked for a kept connection and for known addresses. The engine then looks up
-/// the name with a ``NameResolver`` and adds the transfer again with the addresses.
+/// libcurl is told to fail when it's about to look up a name, after it has checked for a kept
+/// connection and for known addresses. The engine then looks up the name with a ``NameResolver``,
+/// and adds the transfer again with the addresses.
 struct NameLookup {
     /// The port is the one under which libcurl stores the name's addresses.
     struct Name: Equatable {
@@ -156,7 +156,7 @@ extension CurlTransport.Configuration {
         if resolverEntries.contains(where: { $0.host == host && $0.port == origin.port }) { return false }
         if origin.isLoopback { return true }
         if let address = IPAddress(host) ?? IPAddress(resolving: host) { return !address.isPublic }
-        return NameResolver.Query.isAddress(host)
+        return host.utf8.contains(UInt8(ascii: ":"))
     }
 
     /// One forbidden address is enough: with a mixture, an attacker could let the public ones fail.

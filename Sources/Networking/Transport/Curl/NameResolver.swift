@@ -1,4 +1,5 @@
 import Glibc
+internal import OpenSSLCrypto
 import Synchronization
 import SystemIO
 
@@ -8,6 +9,10 @@ import SystemIO
 /// Therefore at most ``maximumThreads`` lookups run at once and others wait. Callers that request a
 /// name while it's being looked up share the lookup. A lookup without remaining callers counts
 /// until the system returns.
+///
+/// libcurl's own resolver can't do that. Before 8.20, it starts a thread for each transfer, without
+/// a limit and also for the same name, and since then, it has a limit per multi handle. Before
+/// 7.87, removing a transfer waits until the system returns, which would stop the engine's thread.
 final class NameResolver: Sendable {
     struct Query: Hashable, Sendable {
         /// In lowercase.
@@ -30,25 +35,14 @@ final class NameResolver: Sendable {
         fileprivate let number: UInt64
     }
 
-    private struct Lookup {
-        var isRunning = false
-        var callers: [UInt64: @Sendable (Answer) -> Void] = [:]
-    }
-
     private struct State {
         var process = getpid()
-        var lookups: [Query: Lookup] = [:]
+        /// The callers of each lookup that's running or waiting.
+        var lookups: [Query: [UInt64: @Sendable (Answer) -> Void]] = [:]
         /// The lookups that are waiting for a thread, oldest first.
         var line: [Query] = []
         var threads = 0
         var lastNumber: UInt64 = 0
-
-        mutating func next() -> Query? {
-            guard !line.isEmpty else { return nil }
-            let query = line.removeFirst()
-            lookups[query]?.isRunning = true
-            return query
-        }
     }
 
     /// All transports of the process share it.
@@ -66,7 +60,7 @@ final class NameResolver: Sendable {
 
     var runningCount: Int { state.withLock { $0.threads } }
 
-    var callerCount: Int { state.withLock { $0.lookups.values.reduce(0) { $0 + $1.callers.count } } }
+    var callerCount: Int { state.withLock { $0.lookups.values.reduce(0) { $0 + $1.count } } }
 
     /// Looks up a name, or joins a lookup that has already started; `deliver` receives the answer
     /// on another thread or, if no thread can be started, before this method returns.
@@ -75,17 +69,10 @@ final class NameResolver: Sendable {
             // `fork()` copies the counts but not the threads.
             if state.process != getpid() { state = State() }
             state.lastNumber += 1
-            var lookup = state.lookups[query] ?? Lookup()
-            let isNew = lookup.callers.isEmpty && !lookup.isRunning
-            lookup.callers[state.lastNumber] = deliver
+            let isNew = state.lookups[query] == nil
+            state.lookups[query, default: [:]][state.lastNumber] = deliver
             let mustStart = isNew && state.threads < maximumThreads
-            if mustStart {
-                state.threads += 1
-                lookup.isRunning = true
-            } else if isNew {
-                state.line.append(query)
-            }
-            state.lookups[query] = lookup
+            if mustStart { state.threads += 1 } else if isNew { state.line.append(query) }
             return (state.lastNumber, mustStart)
         }
         if mustStart { start(query) }
@@ -95,42 +82,44 @@ final class NameResolver: Sendable {
     /// A waiting lookup without callers leaves the queue.
     func leave(_ ticket: Ticket) {
         state.withLock { state in
-            guard var lookup = state.lookups[ticket.query] else { return }
-            lookup.callers[ticket.number] = nil
-            let isOver = lookup.callers.isEmpty && !lookup.isRunning
-            if isOver { state.line.removeAll { $0 == ticket.query } }
-            state.lookups[ticket.query] = isOver ? nil : lookup
+            state.lookups[ticket.query]?[ticket.number] = nil
+            guard let callers = state.lookups[ticket.query], callers.isEmpty,
+                let index = state.line.firstIndex(of: ticket.query)
+            else { return }
+            state.line.remove(at: index)
+            state.lookups[ticket.query] = nil
         }
     }
 
     private func start(_ query: Query) {
         do throws(SystemFailure) {
             _ = try WorkerThread(named: "name-lookup") { [self] in
-                var next: Query? = query
-                while let query = next { next = finish(query, with: query.ordered(lookUp(query))) }
+                run(query, isThread: true) { query in query.ordered(lookUp(query)) }
             }
         } catch {
-            // If no thread is running, nothing would ever start the waiting lookups.
             let failure = NetworkError(
                 .transportUnavailable,
                 "can't start a thread to look up names (error \(error.number))",
                 isUnprocessed: true
             )
-            var next: Query? = query
-            while let query = next { next = finish(query, with: .failure(.unavailable(failure)), isThread: false) }
+            run(query, isThread: false) { _ in .failure(.unavailable(failure)) }
         }
     }
 
-    /// Returns the next waiting lookup, or `nil` to end the thread.
-    private func finish(_ query: Query, with answer: Answer, isThread: Bool = true) -> Query? {
-        let (callers, next) = state.withLock { state in
-            let callers = state.lookups.removeValue(forKey: query)?.callers ?? [:]
-            let next = isThread || state.threads == 1 ? state.next() : nil
-            if next == nil { state.threads -= 1 }
-            return (callers, next)
+    /// Answers a lookup and then those that are waiting.
+    private func run(_ query: Query, isThread: Bool, _ answer: (Query) -> Answer) {
+        var current: Query? = query
+        while let query = current {
+            let answer = answer(query)
+            let callers = state.withLock { state in
+                // If no thread is running, nothing else would ever start the waiting lookups.
+                let goesOn = (isThread || state.threads == 1) && !state.line.isEmpty
+                current = goesOn ? state.line.removeFirst() : nil
+                if !goesOn { state.threads -= 1 }
+                return state.lookups.removeValue(forKey: query) ?? [:]
+            }
+            for deliver in callers.values { deliver(answer) }
         }
-        for deliver in callers.values { deliver(answer) }
-        return next
     }
 }
 
@@ -173,13 +162,7 @@ extension NameResolver.Query {
 
     /// Accepts an address in any form that the system reads, such as `127.1`.
     static func isAddress(_ text: String) -> Bool {
-        if text.utf8.contains(UInt8(ascii: ":")) { return true }
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_flags = AI_NUMERICHOST
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(text, nil, &hints, &list) == 0 else { return false }
-        unsafe freeaddrinfo(list)
-        return true
+        text.utf8.contains(UInt8(ascii: ":")) || IPAddress(resolving: text) != nil
     }
 
     private var systemFamily: Int32 {
@@ -196,21 +179,11 @@ extension NameResolver.Query {
     }
 
     private static func text(of entry: addrinfo) -> String? {
-        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer in
-            guard let start = buffer.baseAddress,
-                unsafe getnameinfo(
-                    entry.ai_addr,
-                    entry.ai_addrlen,
-                    start,
-                    socklen_t(buffer.count),
-                    nil,
-                    0,
-                    NI_NUMERICHOST
-                ) == 0
-            else { return nil }
-            let text = unsafe String(cString: start)
-            return text.utf8.contains(UInt8(ascii: "%")) ? nil : text
-        }
+        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let size = socklen_t(text.count)
+        let code = unsafe getnameinfo(entry.ai_addr, entry.ai_addrlen, &text, size, nil, 0, NI_NUMERICHOST)
+        let address = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return code == 0 && !address.utf8.contains(UInt8(ascii: "%")) ? address : nil
     }
 
     /// Sorts the addresses in the order to try them, which is otherwise the resolver's.
