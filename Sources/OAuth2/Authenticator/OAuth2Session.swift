@@ -248,7 +248,9 @@ struct OAuth2Session: AuthenticationSession {
     // MARK: Demands
 
     private func demandAction(_ code: OAuth2Error.Code, _ rejection: Rejection) -> Retry.Action {
-        let demand = rejection.refusal.challenge.map { ResourceDemand($0) } ?? ResourceDemand()
+        let demand =
+            rejection.refusal.challenge.map { ResourceDemand($0, rejected: rejection.credential.token) }
+            ?? ResourceDemand()
         owner.journal.add(.demanded(code, demand))
         let isFirst = !rejection.earlier.contains { $0 == .stepUpRequired || $0 == .insufficientScope }
         if isFirst, owner.widerSource(answering: demand) != nil { return .retry }

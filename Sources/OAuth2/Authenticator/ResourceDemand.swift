@@ -6,7 +6,7 @@ public import TokenGeneration
 /// The requirements that a resource states in its challenge when it rejects a request.
 ///
 /// The values are the resource's text, which may repeat the rejected token, so no description or
-/// dump shows them. Values of more than 2,048 bytes are dropped.
+/// dump shows them. Values that repeat it, or of more than 2,048 bytes, are dropped.
 public struct ResourceDemand: Sendable, Hashable, Redacted {
     /// The names of the scope that the request needs; empty if the resource didn't say.
     public var scope: [String]
@@ -41,17 +41,19 @@ public struct ResourceDemand: Sendable, Hashable, Redacted {
         self.claims = claims
     }
 
-    init(_ challenge: AuthenticationChallenge) {
-        func value(_ name: String) -> String? {
-            challenge.parameters[name].flatMap { $0.utf8.count <= 2_048 ? $0 : nil }
+    /// Creates a demand from a challenge, without the values that repeat the rejected token.
+    init(_ challenge: AuthenticationChallenge, rejected token: Secret? = nil) {
+        func isUsable(_ value: String) -> Bool {
+            value.utf8.count <= 2_048 && token?.expose { !value.containsRun(of: $0) } ?? true
         }
+        func value(_ name: String) -> String? { challenge.parameters[name].flatMap { isUsable($0) ? $0 : nil } }
         scope = value("scope")?.spaceSeparated ?? []
         acrValues = value("acr_values")?.spaceSeparated ?? []
         maxAge = value("max_age").flatMap(UInt32.init).map { .seconds(Int64($0)) }
         resourceMetadata = value("resource_metadata").flatMap(URL.init(string:))
             .flatMap { HTTPOrigin($0) == nil ? nil : $0 }
         if value("error") == Self.claimsError {
-            claims = value("claims").flatMap(Self.claims)
+            claims = value("claims").flatMap(Self.claims).flatMap { isUsable($0) ? $0 : nil }
         }
     }
 

@@ -36,7 +36,7 @@ extension UInt8 {
 extension [UInt8] {
     /// `String.contains` compares characters, which costs quadratic time for a run of combining
     /// ones.
-    func containsRun(of text: String) -> Bool {
+    package func containsRun(of text: String) -> Bool {
         let run = Array(text.utf8)
         guard let first = run.first else { return true }
         var next = 0
