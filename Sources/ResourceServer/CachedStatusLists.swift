@@ -3,7 +3,6 @@ import FoundationNetworking
 public import Networking
 public import OAuth2
 import OpenSSLCrypto
-import Synchronization
 public import TokenGeneration
 
 /// The status lists of an issuer, fetched and cached, to reject its revoked tokens
@@ -20,29 +19,25 @@ public import TokenGeneration
 /// ```
 ///
 /// A list is fetched when a token refers to it, once for all callers, and again after its lifetime.
-/// A revocation is noticed within that time. A list must be signed, be for the URI that the token
-/// has, and not have expired. An older list never replaces a newer one. A token that isn't in its
-/// list, or whose list isn't available, is rejected.
+/// A revocation is noticed within that time. If the server sent an `ETag` or a `Last-Modified`, the
+/// request is conditional until the issuer's keys change. A list must be signed, be for the URI that
+/// the token has, and not have expired. An older list never replaces a newer one. A token that isn't
+/// in its list, or whose list isn't available, is rejected.
 public final class CachedStatusLists: Sendable {
-    private struct Copy: Sendable {
+    private struct Verified: Sendable {
         let token: StatusListToken
-        let fetched: ContinuousClock.Instant
+        /// The version of the issuer's keys that verified the token.
+        let keyVersion: Int
     }
 
-    private struct State {
-        /// By URI, whether fresh or not.
-        var newest: [ByteComparedString: Copy] = [:]
-        /// By URI, with the time of the next attempt.
-        var failures: [ByteComparedString: (error: OAuth2Error, until: ContinuousClock.Instant)] = [:]
-    }
+    private typealias Document = FetchedDocument<Verified>
 
     private let locations: StatusListLocations
     private let issuer: String
     private let keys: IssuerKeys
     private let client: NetworkClient
     private let options: Options
-    private let lists: SingleFlightCache<ByteComparedString, Copy>
-    private let state = Mutex(State())
+    private let lists: SingleFlightCache<ByteComparedString, Document>
 
     /// Creates a cache of lists that are signed with the keys that an issuer publishes, without
     /// fetching anything yet.
@@ -100,11 +95,17 @@ public final class CachedStatusLists: Sendable {
         self.keys = keys
         self.client = client
         self.options = options
-        var policy = SingleFlightCache<ByteComparedString, Copy>.Policy(timeout: max(options.timeout, .zero))
+        var policy = SingleFlightCache<ByteComparedString, Document>.Policy(timeout: max(options.timeout, .zero))
+        policy.timeoutError = {
+            OAuth2Error(.serverUnreachable, "the status list's server didn't respond in time", cause: $0)
+        }
         policy.capacity = max(options.capacity, 0)
-        policy.lifetime = { Self.lifetime(of: $0.token, options) }
+        policy.lifetime = { Self.lifetime(of: $0.content.token, options) }
         policy.staleLifetime = outage.staleLifetime
-        policy.retryInterval = { Self.pause(after: $0, options) }
+        let interval = max(options.retryInterval, .zero)
+        policy.cooldown = interval
+        policy.pause = { error, _ in max(interval, min((error as? OAuth2Error)?.retryAfter ?? .zero, .seconds(300))) }
+        policy.keepsOutcomes = true
         lists = SingleFlightCache(timeSource: options.timeSource, policy: policy)
     }
 
@@ -139,85 +140,56 @@ public final class CachedStatusLists: Sendable {
     ///   with those of the keys; `CancellationError` if the caller is cancelled while it waits.
     public func status(of reference: StatusListReference) async throws -> TokenStatus {
         let url = try locations.url(of: reference.uri)
-        let key = ByteComparedString(reference.uri)
-        var copy = try await copy(key, reference.uri, url)
-        if copy.token.list[reference.index] == nil, options.timeSource.now() >= copy.fetched + options.retryInterval {
+        var token = try await token(reference.uri, url)
+        if token.list[reference.index] == nil {
             // The issuer may have enlarged the list since.
-            lists.expire(key)
-            copy = try await self.copy(key, reference.uri, url)
+            token = try await self.token(reference.uri, url) { $0.content.token.list[reference.index] == nil }
         }
-        return try copy.token.status(of: reference)
+        return try token.status(of: reference)
     }
 
     // MARK: Lists
 
-    private func copy(_ key: ByteComparedString, _ uri: String, _ url: URL) async throws -> Copy {
-        let copy: Copy
-        if let kept = lists.kept(key) {
-            copy = kept
-        } else {
-            let now = options.timeSource.now()
-            if let failure = state.withLock({ $0.failures[key] }), now < failure.until { throw failure.error }
-            do {
-                copy = try await lists.value(for: key) { [self] in try await renewed(key, uri, url) }
-            } catch let error as NetworkError where error.code == .timedOut {
-                throw OAuth2Error(.serverUnreachable, "the status list's server didn't respond in time", cause: error)
+    private func token(
+        _ uri: String,
+        _ url: URL,
+        unless isOutdated: ((Document) -> Bool)? = nil
+    ) async throws -> StatusListToken {
+        let document = try await lists.value(for: ByteComparedString(uri), unless: isOutdated) { [self] latest in
+            do { return try await self.document(uri, url, after: latest) } catch {
+                throw OAuth2Error(fetching: "the status list", failure: error, at: options.timeSource.date())
             }
         }
-        // A stale copy may have reached the end that its issuer has set.
-        guard !Self.hasExpired(copy.token, options) else {
+        // A stale list may have reached the end that its issuer has set.
+        guard !hasExpired(document.content.token) else {
             throw OAuth2Error(.serverUnreachable, "the status list has expired and couldn't be renewed")
         }
-        return copy
+        return document.content.token
     }
 
-    private func renewed(_ key: ByteComparedString, _ uri: String, _ url: URL) async throws -> Copy {
-        do {
-            let token = try await fetched(uri, url)
-            let now = options.timeSource.now()
-            return state.withLock { state in
-                state.failures[key] = nil
-                var copy = Copy(token: token, fetched: now)
-                // An attacker, or an old cache on the way, may present a list from before a
-                // revocation.
-                if let newest = state.newest[key], newest.token.issuedAt > token.issuedAt,
-                    !Self.hasExpired(newest.token, options)
-                {
-                    copy = Copy(token: newest.token, fetched: now)
-                }
-                if state.newest[key] == nil, state.newest.count >= options.capacity,
-                    let oldest = state.newest.min(by: { $0.value.fetched < $1.value.fetched })
-                {
-                    state.newest[oldest.key] = nil
-                }
-                state.newest[key] = copy
-                return copy
-            }
-        } catch {
-            let failure = OAuth2Error(fetching: "the status list", failure: error, at: options.timeSource.date())
-            let now = options.timeSource.now()
-            state.withLock { state in
-                if state.failures.count >= max(options.capacity, 1) {
-                    state.failures = state.failures.filter { now < $0.value.until }
-                    if state.failures.count >= max(options.capacity, 1) { state.failures = [:] }
-                }
-                state.failures[key] = (failure, now + Self.pause(after: failure, options))
-            }
-            throw failure
-        }
-    }
-
-    private func fetched(_ uri: String, _ url: URL) async throws -> StatusListToken {
-        var request = URLRequest(url: url)
-        request.setValue(StatusListToken.mediaType, forHTTPHeaderField: "Accept")
-        let response = try await client.response(
-            for: request,
+    private func document(_ uri: String, _ url: URL, after latest: Document?) async throws -> Document {
+        let keyVersion = try await keys.prepare()
+        let latest = latest.flatMap { hasExpired($0.content.token) ? nil : $0 }
+        return try await client.document(
+            at: url,
+            accept: StatusListToken.mediaType,
+            // The issuer may have withdrawn the key of a list that its server confirms.
+            after: latest?.content.keyVersion == keyVersion ? latest : nil,
             options: RequestOptions(
                 redirects: options.redirects,
                 timeout: options.timeout,
                 maximumBodySize: options.maximumTokenSize
-            )
-        )
+            ),
+            timeSource: options.timeSource
+        ) { response in
+            let token = try await verified(response, uri)
+            // An attacker, or an old cache on the way, may present a list from before a revocation.
+            if let latest, latest.content.token.issuedAt > token.issuedAt { return latest.content }
+            return Verified(token: token, keyVersion: keyVersion)
+        }
+    }
+
+    private func verified(_ response: HTTPResponse, _ uri: String) async throws -> StatusListToken {
         guard response.status == 200, response.hasMediaType(StatusListToken.mediaType) else {
             throw OAuth2Error(
                 .protocolViolation,
@@ -258,14 +230,9 @@ public final class CachedStatusLists: Sendable {
         return max(min(lifetime, left), .zero)
     }
 
-    private static func hasExpired(_ token: StatusListToken, _ options: Options) -> Bool {
+    private func hasExpired(_ token: StatusListToken) -> Bool {
         guard let expiration = token.expiration else { return false }
-        return options.timeSource.date() >= expiration.addingTimeInterval(leeway / .seconds(1))
-    }
-
-    private static func pause(after error: any Error, _ options: Options) -> Duration {
-        let asked = min((error as? OAuth2Error)?.retryAfter ?? .zero, .seconds(300))
-        return max(options.retryInterval, asked, .zero)
+        return options.timeSource.date() >= expiration.addingTimeInterval(Self.leeway / .seconds(1))
     }
 
     /// The handling of tokens while their list can't be renewed.

@@ -54,6 +54,9 @@ public final class CachedTokenIntrospection: Sendable {
         self.verifier = verifier
         let lifetime = max(lifetime, .zero)
         var policy = SingleFlightCache<[UInt8], IntrospectedToken>.Policy(timeout: timeout)
+        policy.timeoutError = {
+            OAuth2Error(.serverUnreachable, "the introspection endpoint didn't respond in time", cause: $0)
+        }
         policy.capacity = max(capacity, 0)
         policy.kind = \.isActive
         policy.lifetime = { answer in
@@ -75,12 +78,8 @@ public final class CachedTokenIntrospection: Sendable {
     ///   the code `serverUnreachable` if the server doesn't respond in time; `CancellationError` if
     ///   the caller is cancelled while it waits.
     public func answer(about token: Secret) async throws -> IntrospectedToken {
-        do {
-            return try await answers.value(for: token.fingerprint) { [client, verifier] in
-                try await client.introspect(token, kind: .accessToken, verifiedBy: verifier)
-            }
-        } catch let error as NetworkError where error.code == .timedOut {
-            throw OAuth2Error(.serverUnreachable, "the introspection endpoint didn't respond in time", cause: error)
+        try await answers.value(for: token.fingerprint) { [client, verifier] _ in
+            try await client.introspect(token, kind: .accessToken, verifiedBy: verifier)
         }
     }
 

@@ -6,22 +6,34 @@ import Synchronization
 /// The work is a ``SharedTask``, so no caller's cancellation or deadline ends it. A cache whose
 /// policy stores nothing only shares the work, and its owner decides when to start it.
 package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    /// The work for a key, given its latest value, which may have expired.
+    package typealias Work = @Sendable (_ latest: Value?) async throws -> Value
+
     package struct Policy: Sendable {
         /// Returns the time for which a value is fresh; the default is zero, which stores no value.
         package var lifetime: @Sendable (Value) -> Duration = { _ in .zero }
+        /// The work that runs in the background from some time before the end of the lifetime, at
+        /// most half of it, while callers use the value; `nil` if they wait from the end.
+        package var refresh: (ahead: Duration, work: Work)?
         /// The time for which an expired value is used if the work fails.
         package var staleLifetime = Duration.zero
-        /// Returns the pause before the next attempt after a failure, during which the stale value
-        /// is used; `nil` if the failure must be reported despite a stale value.
-        package var retryInterval: @Sendable (any Error) -> Duration? = { _ in nil }
-        /// The maximum number of values of each kind; the least recently used value is evicted.
+        /// Returns the pause after a failure, numbered from 1, during which the stale value is used;
+        /// `nil` if the failure must be reported despite a stale value.
+        package var pause: @Sendable (any Error, _ number: Int) -> Duration? = { _, _ in nil }
+        /// The minimum time between a success and work for callers that need another value.
+        package var cooldown = Duration.zero
+        /// A Boolean value that indicates whether the latest outcome is kept: a failure is thrown
+        /// during its pause, and a value is available to the work whatever its lifetime.
+        package var keepsOutcomes = false
+        /// The maximum number of values of each kind, and of keys without a value; the least
+        /// recently used one is evicted.
         package var capacity = 1_000
         /// Returns the kind of a value; a value evicts only values of its kind.
         package var kind: @Sendable (Value) -> Bool = { _ in true }
         /// The maximum duration of the work; `nil` for work that has its own limits.
         package var timeout: Duration?
-        /// Returns the cause of a timeout, if known.
-        package var timeoutCause: (@Sendable () -> (any Error)?)?
+        /// Returns the error to throw for a timeout.
+        package var timeoutError: @Sendable (NetworkError) -> any Error = { $0 }
 
         /// Creates a policy that stores nothing.
         package init(timeout: Duration? = nil) {
@@ -29,18 +41,95 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    private struct Entry {
-        let value: Value
-        let kind: Bool
-        var freshUntil: ContinuousClock.Instant
-        /// The earliest time of the next attempt after a failure.
-        var nextAttempt: ContinuousClock.Instant?
-        var used: UInt64
+    /// The latest outcome for a key, which decides what its callers do.
+    package struct Entry {
+        package enum Step {
+            case use(Value)
+            /// Use this value, and start the work in the background.
+            case useAndStart(Value)
+            /// Wait for the work, and start it unless it's running.
+            case wait
+            case fail(any Error)
+        }
+
+        package private(set) var value: Value?
+        /// The error of the latest work, if there's a pause after it.
+        package private(set) var failure: (any Error)?
+        private var failureCount = 0
+        private var aheadFrom: ContinuousClock.Instant
+        private var freshUntil: ContinuousClock.Instant
+        /// The earliest time of the next work after a failure, or for callers that need another value.
+        private var pausedUntil: ContinuousClock.Instant
+        fileprivate var kind: Bool?
+        fileprivate var used: UInt64 = 0
+
+        /// Creates an entry without an outcome.
+        package init(at now: ContinuousClock.Instant) {
+            (aheadFrom, freshUntil, pausedUntil) = (now, now, now)
+        }
+
+        package init(_ value: Value, lifetime: Duration, at now: ContinuousClock.Instant, _ policy: Policy) {
+            self.value = value
+            kind = policy.kind(value)
+            freshUntil = now + lifetime
+            aheadFrom = freshUntil - min(policy.refresh?.ahead ?? .zero, lifetime / 2)
+            pausedUntil = now + policy.cooldown
+        }
+
+        package func isStale(at now: ContinuousClock.Instant) -> Bool { value != nil && now >= freshUntil }
+
+        package func step(at now: ContinuousClock.Instant, isRunning: Bool, _ policy: Policy) -> Step {
+            guard let value, now < freshUntil + policy.staleLifetime else {
+                guard policy.keepsOutcomes, !isRunning, now < pausedUntil, let failure else { return .wait }
+                return .fail(failure)
+            }
+            if now < aheadFrom { return .use(value) }
+            if failure == nil, now >= freshUntil { return .wait }
+            if failure != nil, now < pausedUntil { return .use(value) }
+            guard policy.refresh != nil else { return .wait }
+            return isRunning ? .use(value) : .useAndStart(value)
+        }
+
+        /// For a caller that needs another value than an outdated one.
+        package func step(
+            at now: ContinuousClock.Instant,
+            isRunning: Bool,
+            unless isOutdated: (Value) -> Bool
+        ) -> Step {
+            if let value, !isOutdated(value) { return .use(value) }
+            guard !isRunning, now < pausedUntil else { return .wait }
+            if let failure { return .fail(failure) }
+            return value.map(Step.use) ?? .wait
+        }
+
+        package mutating func fail(_ error: any Error, at now: ContinuousClock.Instant, _ policy: Policy) {
+            guard let pause = policy.pause(error, failureCount + 1) else {
+                (failure, failureCount) = (nil, 0)
+                return
+            }
+            (failure, failureCount) = (error, failureCount + 1)
+            pausedUntil = now + pause
+        }
+
+        /// Returns the value to use although its callers waited for work that failed.
+        fileprivate func spare(at now: ContinuousClock.Instant, _ policy: Policy) -> Value? {
+            now < (failure == nil ? freshUntil : freshUntil + policy.staleLifetime) ? value : nil
+        }
+
+        fileprivate mutating func expire(at now: ContinuousClock.Instant) {
+            freshUntil = min(freshUntil, now)
+            aheadFrom = min(aheadFrom, now)
+            pausedUntil = min(pausedUntil, now)
+        }
+
+        /// The order of eviction.
+        fileprivate func rank(at now: ContinuousClock.Instant) -> (Int, UInt64) { (now < freshUntil ? 1 : 0, used) }
     }
 
-    private enum Step {
+    private enum Answer {
         case use(Value)
         case join(SharedTask<Value>)
+        case fail(any Error)
     }
 
     private struct State {
@@ -65,44 +154,67 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         self.policy = policy
     }
 
-    package var count: Int { state.withLock { $0.entries.count } }
+    package var count: Int { state.withLock { $0.entries.count { $0.value.value != nil } } }
+
+    /// Returns the latest outcome for a key, whatever its age.
+    package func entry(_ key: Key) -> Entry? { state.withLock { $0.entries[key] } }
 
     /// Returns the cached value, or the result of running work or of the given work; a stale value
     /// if the work fails and the policy allows it.
     ///
+    /// A caller that can't use a certain value passes a predicate. It gets another value, the same
+    /// one if it's too early for work, or the work's failure.
+    ///
     /// - Throws: What the work throws, and what ``SharedTask/value(until:)`` throws.
     package func value(
         for key: Key,
+        unless isOutdated: ((Value) -> Bool)? = nil,
         until deadline: ContinuousClock.Instant? = nil,
-        _ work: @escaping @Sendable () async throws -> Value
+        _ work: @escaping Work
     ) async throws -> Value {
         let now = timeSource.now()
-        // One critical section for both, so that no result can arrive in between.
-        let step: Step = state.withLock { state in
-            if let value = kept(key, at: now, in: &state) { return .use(value) }
-            if state.tasks[key]?.task.isOver == true { state.tasks[key] = nil }
+        // One critical section for all, so that no result can arrive in between.
+        let answer: Answer = state.withLock { state in
+            let entry = state.entries[key] ?? Entry(at: now)
+            let step =
+                if let isOutdated {
+                    entry.step(at: now, isRunning: state.tasks[key] != nil, unless: isOutdated)
+                } else {
+                    entry.step(at: now, isRunning: state.tasks[key] != nil, policy)
+                }
+            if let value = value(for: key, after: step, in: &state) { return .use(value) }
+            if case .fail(let error) = step { return .fail(error) }
             return .join(task(for: key, in: &state, work))
         }
-        switch step {
+        switch answer {
         case .use(let value): return value
-        case .join(let task): return try await task.value(until: deadline)
+        case .fail(let error): throw error
+        case .join(let task):
+            do { return try await task.value(until: deadline) } catch {
+                // Unless the task is over, only the caller has stopped waiting.
+                let end = timeSource.now()
+                guard task.isOver, isOutdated == nil,
+                    let value = state.withLock({ $0.entries[key]?.spare(at: end, policy) })
+                else { throw error }
+                return value
+            }
+        }
+    }
+
+    /// Returns the cached value if it can be used without waiting, and starts the policy's work if
+    /// it's due.
+    package func kept(_ key: Key) -> Value? {
+        let now = timeSource.now()
+        return state.withLock { state in
+            guard let entry = state.entries[key] else { return nil }
+            let step = entry.step(at: now, isRunning: state.tasks[key] != nil, policy)
+            return value(for: key, after: step, in: &state)
         }
     }
 
     /// Joins or starts the work for a key, even if a value is cached.
-    ///
-    /// Work that has timed out but is still running is joined, too.
-    package func task(
-        for key: Key,
-        _ work: @escaping @Sendable () async throws -> Value
-    ) -> SharedTask<Value> {
+    package func task(for key: Key, _ work: @escaping Work) -> SharedTask<Value> {
         state.withLock { task(for: key, in: &$0, work) }
-    }
-
-    /// Returns the cached value if it can be used without work.
-    package func kept(_ key: Key) -> Value? {
-        let now = timeSource.now()
-        return state.withLock { kept(key, at: now, in: &$0) }
     }
 
     /// Stores a value; the result of running work for the key is ignored.
@@ -125,18 +237,14 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     /// Removes a cached value if it satisfies a predicate.
     package func remove(_ key: Key, if predicate: (Value) -> Bool) {
         state.withLock { state in
-            if let entry = state.entries[key], predicate(entry.value) { state.entries[key] = nil }
+            if let value = state.entries[key]?.value, predicate(value) { state.entries[key] = nil }
         }
     }
 
     /// Makes the next caller start the work; the stale value stays available if the work fails.
     package func expire(_ key: Key) {
         let now = timeSource.now()
-        state.withLock { state in
-            guard let entry = state.entries[key] else { return }
-            state.entries[key]?.freshUntil = min(entry.freshUntil, now)
-            state.entries[key]?.nextAttempt = nil
-        }
+        state.withLock { $0.entries[key]?.expire(at: now) }
     }
 
     /// Detaches and returns all running work, for the caller to abandon: no caller joins it, and
@@ -148,38 +256,32 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    private func kept(_ key: Key, at now: ContinuousClock.Instant, in state: inout State) -> Value? {
-        guard let entry = state.entries[key] else { return nil }
-        let isStale = now >= entry.freshUntil
-        guard !isStale || now < entry.freshUntil + policy.staleLifetime else {
-            state.entries[key] = nil
-            return nil
+    /// Returns the value to use without waiting.
+    private func value(for key: Key, after step: Entry.Step, in state: inout State) -> Value? {
+        switch step {
+        case .use(let value), .useAndStart(let value):
+            let use = state.next()
+            state.entries[key]?.used = use
+            if case .useAndStart = step, let work = policy.refresh?.work { _ = task(for: key, in: &state, work) }
+            return value
+        case .wait, .fail: return nil
         }
-        guard !isStale || entry.nextAttempt.map({ now < $0 }) ?? false else { return nil }
-        let use = state.next()
-        state.entries[key]?.used = use
-        return entry.value
     }
 
-    private func task(
-        for key: Key,
-        in state: inout State,
-        _ work: @escaping @Sendable () async throws -> Value
-    ) -> SharedTask<Value> {
+    private func task(for key: Key, in state: inout State, _ work: @escaping Work) -> SharedTask<Value> {
         if let running = state.tasks[key]?.task { return running }
-        let number = state.next()
+        let (number, latest) = (state.next(), state.entries[key]?.value)
         let task = SharedTask(
             timeout: policy.timeout,
             timeSource: timeSource,
-            timeoutCause: policy.timeoutCause
+            timeoutError: { [self] error in end(key, number, with: policy.timeoutError(error)) }
         ) { [self] in
             do {
-                let value = try await work()
+                let value = try await work(latest)
                 end(key, number, with: value)
                 return value
             } catch {
-                guard let stale = end(key, number, with: error) else { throw error }
-                return stale
+                throw end(key, number, with: error)
             }
         }
         state.tasks[key] = (number, task)
@@ -195,19 +297,17 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// - Returns: The stale value to use despite the error.
-    private func end(_ key: Key, _ number: UInt64, with error: any Error) -> Value? {
+    /// - Returns: The error.
+    private func end(_ key: Key, _ number: UInt64, with error: any Error) -> any Error {
         let now = timeSource.now()
-        let pause = policy.retryInterval(error)
-        return state.withLock { state in
-            guard state.tasks[key]?.number == number else { return nil }
+        state.withLock { state in
+            guard state.tasks[key]?.number == number else { return }
             state.tasks[key] = nil
-            guard let pause, let entry = state.entries[key], now < entry.freshUntil + policy.staleLifetime else {
-                return nil
-            }
-            state.entries[key]?.nextAttempt = now + pause
-            return entry.value
+            guard var entry = state.entries[key] ?? (policy.keepsOutcomes ? Entry(at: now) : nil) else { return }
+            entry.fail(error, at: now, policy)
+            insert(entry, for: key, at: now, in: &state)
         }
+        return error
     }
 
     private func keep(
@@ -218,19 +318,23 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         in state: inout State
     ) {
         state.entries[key] = nil
-        guard lifetime + policy.staleLifetime > .zero, policy.capacity > 0 else { return }
-        let kind = policy.kind(value)
-        if state.entries.count >= policy.capacity {
-            let others = state.entries.lazy.filter { $0.value.kind == kind }
-            if others.count >= policy.capacity {
-                let oldest = others.min { left, right in
-                    (left.value.freshUntil > now ? left.value.used : 0)
-                        < (right.value.freshUntil > now ? right.value.used : 0)
-                }
-                if let oldest { state.entries[oldest.key] = nil }
+        guard lifetime + policy.staleLifetime > .zero || policy.keepsOutcomes else { return }
+        insert(Entry(value, lifetime: lifetime, at: now, policy), for: key, at: now, in: &state)
+    }
+
+    private func insert(_ entry: Entry, for key: Key, at now: ContinuousClock.Instant, in state: inout State) {
+        guard policy.capacity > 0 else { return }
+        if state.entries[key] == nil, state.entries.count >= policy.capacity {
+            let others = state.entries.lazy.filter { $0.value.kind == entry.kind }
+            if others.count >= policy.capacity,
+                let oldest = others.min(by: { $0.value.rank(at: now) < $1.value.rank(at: now) })
+            {
+                state.entries[oldest.key] = nil
             }
         }
-        state.entries[key] = Entry(value: value, kind: kind, freshUntil: now + lifetime, used: state.next())
+        var entry = entry
+        entry.used = state.next()
+        state.entries[key] = entry
     }
 }
 
@@ -257,12 +361,12 @@ package final class SharedTask<Value: Sendable>: Sendable {
     ///   - timeout: The maximum duration of the work. Afterwards the work is cancelled and fails
     ///     with `timedOut`. Pass `nil` for work that has its own limits.
     ///   - timeSource: The clocks.
-    ///   - timeoutCause: Returns the timeout's cause, if known. Called before the cancellation.
+    ///   - timeoutError: Returns the error to throw for a timeout, before the cancellation.
     ///   - work: The work. A result after the timeout is dropped.
     package init(
         timeout: Duration?,
         timeSource: TimeSource,
-        timeoutCause: (@Sendable () -> (any Error)?)? = nil,
+        timeoutError: @escaping @Sendable (NetworkError) -> any Error = { $0 },
         _ work: @escaping @Sendable () async throws -> Value
     ) {
         self.timeSource = timeSource
@@ -274,11 +378,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
         let timer = Task.detached { [self] in
             do { try await timeSource.sleep(timeout) } catch { return }
             let message = "the shared work didn't finish within \(timeout)"
-            if let cause = timeoutCause?() {
-                finish(.failure(NetworkError(.timedOut, message, cause: cause)))
-            } else {
-                finish(.failure(NetworkError(.credential, .preparing, message)))
-            }
+            finish(.failure(timeoutError(NetworkError(.credential, .preparing, message))))
             working.cancel()
         }
         Task.detached {

@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 public import Networking
-import OpenSSLCrypto
 import TokenGeneration
 
 /// A cache of a server's published metadata, which it loads and refreshes
@@ -14,7 +13,8 @@ import TokenGeneration
 /// ```
 ///
 /// The discovery loads the metadata when the first caller needs it and again after it has expired,
-/// once for all callers. If the server is unavailable or sends an invalid response, the discovery
+/// once for all callers, with a conditional request if the server sent an `ETag` or a
+/// `Last-Modified`. If the server is unavailable or sends an invalid response, the discovery
 /// continues to use the expired metadata for a limited time. Share one discovery for each server.
 public final class AuthorizationServerDiscovery: Sendable {
     /// The options for loading and caching metadata.
@@ -118,7 +118,7 @@ final class MetadataSource<Value: Sendable>: Sendable {
     private let options: AuthorizationServerDiscovery.Options
     private let parse: @Sendable (JSONObject, String) throws(OAuth2Error) -> Value
     private let hints: DPoPServerState
-    private let cache: SingleFlightCache<String, (value: Value, lifetime: Duration)>
+    private let cache: SingleFlightCache<String, FetchedDocument<Value>>
 
     /// The closure reads the value from metadata that names the issuer.
     init(
@@ -133,29 +133,40 @@ final class MetadataSource<Value: Sendable>: Sendable {
         self.parse = parse
         hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal(client.options.observers))
         // Each load has its own timeout. This one is for loads that ignore it.
-        var policy = SingleFlightCache<String, (value: Value, lifetime: Duration)>.Policy(
+        var policy = SingleFlightCache<String, FetchedDocument<Value>>.Policy(
             timeout: options.timing.timeout * (options.documents.count + 1)
         )
-        policy.lifetime = \.lifetime
+        policy.timeoutError = {
+            OAuth2Error(.serverUnreachable, "the server metadata request timed out", cause: $0)
+        }
+        policy.lifetime = { document in
+            let lifetime = document.lifetime(at: options.timing.timeSource.date()) ?? options.lifetime
+            return min(max(lifetime, options.minimumLifetime), options.maximumLifetime)
+        }
         policy.staleLifetime = options.staleLifetime
-        policy.retryInterval = { ($0 as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }
+        policy.pause = { error, _ in (error as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }
         cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
     }
 
     func value() async throws -> Value {
-        do {
-            return try await cache.value(for: issuer) { [self] in try await lookUp() }.value
-        } catch let error as NetworkError where error.code == .timedOut {
-            throw OAuth2Error(.serverUnreachable, "the server metadata request timed out", cause: error)
-        }
+        try await cache.value(for: issuer) { [self] in try await document(after: $0) }.content
     }
 
     func expire() { cache.expire(issuer) }
 
-    private func lookUp() async throws -> (value: Value, lifetime: Duration) {
+    private func document(after latest: FetchedDocument<Value>?) async throws -> FetchedDocument<Value> {
         var failure = OAuth2Error(.endpointMissing, "the discovery's options name no metadata document")
         for document in options.documents {
-            do { return try await read(try document.url(issuer: issuer)) } catch let error as OAuth2Error {
+            do {
+                let exchange = EndpointExchange(
+                    place: "the server metadata's URL",
+                    url: try document.url(issuer: issuer),
+                    client: client,
+                    timing: options.timing,
+                    hints: hints
+                )
+                return try await exchange.document(after: latest) { try parse($0, issuer) }
+            } catch let error as OAuth2Error {
                 failure = error
                 // Only if the document doesn't exist, try the next one.
                 guard error.isMissingDocument else { throw error }
@@ -163,32 +174,20 @@ final class MetadataSource<Value: Sendable>: Sendable {
         }
         throw failure
     }
-
-    private func read(_ url: URL) async throws -> (value: Value, lifetime: Duration) {
-        let exchange = EndpointExchange(
-            place: "the server metadata's URL",
-            url: url,
-            client: client,
-            timing: options.timing,
-            hints: hints
-        )
-        return try await exchange.document { metadata, headers in
-            let value = try parse(metadata, issuer)
-            let lifetime = CacheLifetime.read(headers, at: options.timing.timeSource.date()) ?? options.lifetime
-            return (value, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))
-        }
-    }
 }
 
 extension EndpointExchange {
-    /// Gets the JSON object at the URL, and reads it with the response's header fields.
-    func document<Value>(_ read: (JSONObject, HTTPHeaders) throws -> Value) async throws -> Value {
+    /// Gets the JSON object at the URL, unless the server confirms the latest document.
+    func document<Content: Sendable>(
+        after latest: FetchedDocument<Content>? = nil,
+        _ read: (JSONObject) throws -> Content
+    ) async throws -> FetchedDocument<Content> {
         try await value { _ in
-            var request = URLRequest(url: url)
-            request.setValue("application/json", forHTTPHeaderField: "Accept")
-            return request
+            FetchedDocument.request(for: url, accept: "application/json", after: latest)
         } read: { response in
-            try read(try response.jsonObject(from: place), response.headers)
+            try await FetchedDocument(response, from: url, after: latest, at: timing.timeSource.date()) { response in
+                try read(try response.jsonObject(from: place))
+            }
         }
     }
 }
@@ -199,48 +198,4 @@ extension OAuth2Error {
 
     /// Another issuer or an insecure endpoint isn't temporary.
     fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }
-}
-
-/// [RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1).
-enum CacheLifetime {
-    // Returns zero if the response must not be reused without validation, `nil` if it doesn't
-    // specify a lifetime. `Expires` counts only without `max-age`, even an invalid one
-    // ([§5.3](https://www.rfc-editor.org/rfc/rfc9111#section-5.3)). `now` replaces a missing
-    // `Date`.
-    static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
-        let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
-        var maxAge: Duration?
-        var hasMaxAge = false
-        for directive in directives {
-            let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = parts[0].trimmingHTTPWhitespace
-            if name.equalsIgnoringASCIICase("no-store") || name.equalsIgnoringASCIICase("no-cache") { return .zero }
-            guard name.equalsIgnoringASCIICase("max-age") else { continue }
-            hasMaxAge = true
-            // The first valid one counts.
-            guard maxAge == nil, parts.count == 2 else { continue }
-            maxAge = seconds(parts[1].trimmingHTTPWhitespace)
-        }
-        guard let lifetime = hasMaxAge ? maxAge : expiry(headers, at: now) else { return nil }
-        let age = headers["Age"].flatMap { seconds($0.asciiOnly[...].trimmingHTTPWhitespace) } ?? .zero
-        return max(lifetime - age, .zero)
-    }
-
-    /// Returns the time between `Date` and `Expires`, or `nil` without `Expires`.
-    private static func expiry(_ headers: HTTPHeaders, at now: Date) -> Duration? {
-        guard let field = headers.values(for: "Expires").first else { return nil }
-        guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingHTTPWhitespace, now: now) else { return .zero }
-        let made = headers["Date"].flatMap { HTTPDate.parse($0.asciiOnly[...].trimmingHTTPWhitespace, now: now) } ?? now
-        let seconds = expires.timeIntervalSince(made)
-        return Duration(clampingSeconds: max(seconds, 0))
-    }
-
-    /// Limited to 31 bits; some servers quote the number
-    /// ([RFC 9111 §1.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-1.2.2)).
-    private static func seconds(_ text: Substring) -> Duration? {
-        var digits = text
-        if digits.count >= 2, digits.hasPrefix("\""), digits.hasSuffix("\"") { digits = digits.dropFirst().dropLast() }
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Duration(clampingSeconds: min(Int64(digits) ?? .max, Int64(Int32.max)))
-    }
 }

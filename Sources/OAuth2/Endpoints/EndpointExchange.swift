@@ -105,6 +105,7 @@ struct EndpointExchange: Sendable {
             return response
         } catch let error as ServerError {
             note(error.headers)
+            if let confirmation = error.confirmation(for: request) { return confirmation }
             throw OAuth2Error(answer: error, place: place, now: timing.timeSource.date(), isOfClient: isOfClient)
         } catch let error as NetworkError {
             if !isForTokens, let cause = error.cause as? OAuth2Error { throw cause }
@@ -198,7 +199,9 @@ extension OAuth2Error {
             let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
             let isTransient = Self.isTransient(error.errorCode)
             let isRedirect = [301, 302, 303, 307, 308].contains(error.errorCode)
-            let hint = isRedirect ? "redirects aren't followed; " : ""
+            let hint =
+                isRedirect
+                ? "redirects aren't followed; " : error.errorCode == 304 ? "the request was unconditional; " : ""
             self.init(
                 isTransient ? .serverTransient : .protocolViolation,
                 isTransient

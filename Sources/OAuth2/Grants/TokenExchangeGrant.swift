@@ -285,7 +285,7 @@ public final class TokenExchangeProvider: AuthenticationProvider {
             guard kept.isReused.load(ordering: .relaxed) else { return kept.text }
             tokens.remove(key) { $0 === kept }
         }
-        return try await tokens.value(for: key, until: deadline) { [self] in
+        return try await tokens.value(for: key, until: deadline) { [self] _ in
             Exchanged(try await exchange(exchangeRequest, key))
         }
         .text

@@ -13,9 +13,11 @@ package enum IssuerKeys: Sendable {
         self = .fixed(JWTVerifier(keys: keys, selection: selection))
     }
 
-    package func prepare() async throws {
-        guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
-        _ = try await verifier.keys.loaded()
+    /// Fetches the keys if necessary, and returns the version of the set.
+    @discardableResult
+    package func prepare() async throws -> Int {
+        guard case .remote(let verifier) = self else { return 0 }
+        return try await verifier.keys.loaded().version
     }
 
     package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {

@@ -1,6 +1,5 @@
 public import Foundation
 public import Networking
-import Synchronization
 public import TokenGeneration
 
 /// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`), for a
@@ -27,25 +26,9 @@ public import TokenGeneration
 /// The URL must be `https`, except for loopback addresses. Redirects aren't followed, because they
 /// would let another server choose the keys.
 public final class RemoteKeySet: Sendable {
-    private struct State {
-        var lifecycle: KeySetLifecycle
-        /// The keys with their validators, for conditional requests.
-        var copy: KeySetCopy?
-        /// The latest keys as sent, which compare faster than parsed keys.
-        var document: Data?
-    }
-
-    private enum Step {
-        case use(LoadedKeys)
-        case join(SharedTask<LoadedKeys>, id: Int)
-        case fail(OAuth2Error)
-    }
-
-    private let source: KeySetSource
     private let options: Options
-    private let state: Mutex<State>
-    /// The pending refreshes by number; the lifecycle holds the keys.
-    private let refreshes: SingleFlightCache<Int, LoadedKeys>
+    private let cache: SingleFlightCache<String, LoadedKeys>
+    private let fetch: SingleFlightCache<String, LoadedKeys>.Work
 
     /// Creates a key set for a URL, without fetching anything yet.
     ///
@@ -63,15 +46,28 @@ public final class RemoteKeySet: Sendable {
 
     /// Creates a key set for a URL that is determined for each fetch.
     init(client: NetworkClient, options: Options, locate: @escaping @Sendable () async throws -> URL) {
-        source = KeySetSource(locate: locate, client: client, options: options)
         self.options = options
-        let limits = KeySetLifecycle.Limits(
-            refreshAhead: max(options.refreshAhead, .zero),
-            cooldown: max(options.cooldown, .zero),
-            staleIfError: max(options.staleIfError, .zero)
-        )
-        state = Mutex(State(lifecycle: KeySetLifecycle(limits: limits)))
-        refreshes = SingleFlightCache(timeSource: options.timeSource, policy: .init(timeout: options.timeout))
+        let source = KeySetSource(locate: locate, client: client, options: options)
+        fetch = { try await source.fetch(after: $0) }
+        let (cooldown, bounds) = (max(options.cooldown, .zero), options.lifetimeBounds)
+        var policy = SingleFlightCache<String, LoadedKeys>.Policy(timeout: options.timeout)
+        policy.timeoutError = {
+            OAuth2Error(.serverUnreachable, "the key set's server didn't respond in time", cause: $0)
+        }
+        policy.lifetime = { keys in
+            guard let stated = keys.lifetime(at: options.timeSource.date()) else { return max(options.lifetime, .zero) }
+            return min(max(stated, bounds.lowerBound), bounds.upperBound)
+        }
+        policy.refresh = (max(options.refreshAhead, .zero), fetch)
+        policy.staleLifetime = max(options.staleIfError, .zero)
+        policy.cooldown = cooldown
+        // The delay grows from one second to the cooldown, unless the server requests a longer one.
+        policy.pause = { error, number in
+            let asked = min((error as? OAuth2Error)?.retryAfter ?? .zero, max(cooldown, .seconds(300)))
+            return Retry.Backoff.doubling(.seconds(1), to: cooldown).delay(retry: number, atLeast: asked)
+        }
+        policy.keepsOutcomes = true
+        cache = SingleFlightCache(timeSource: options.timeSource, policy: policy)
     }
 
     /// Returns the valid keys, and fetches them if necessary.
@@ -130,126 +126,28 @@ public final class RemoteKeySet: Sendable {
 
     /// The current status.
     public var status: Status {
-        let now = options.timeSource.now()
-        return state.withLock { state in
-            Status(
-                keys: state.lifecycle.keys?.keys,
-                loadCount: state.lifecycle.keys?.load ?? 0,
-                isStale: state.lifecycle.isStale(at: now),
-                failure: state.lifecycle.failure
-            )
-        }
+        let entry = cache.entry(Self.key)
+        return Status(
+            keys: entry?.value?.keys,
+            loadCount: entry?.value?.number ?? 0,
+            isStale: entry?.isStale(at: options.timeSource.now()) ?? false,
+            failure: entry?.failure as? OAuth2Error
+        )
     }
 
     // MARK: Verifiers
 
-    func current() -> LoadedKeys? {
-        if case .use(let keys) = step() { keys } else { nil }
-    }
+    /// The key of the cache's only entry.
+    private static let key = "keys"
 
-    func loaded() async throws -> LoadedKeys {
-        switch step() {
-        case .use(let keys): return keys
-        case .fail(let error): throw error
-        case .join(let task, let id):
-            do { return try await result(of: task, id: id) } catch let error as OAuth2Error {
-                // Keys that were valid before the attempt are still valid.
-                if case .use(let keys) = step() { return keys }
-                throw error
-            }
-        }
-    }
+    func current() -> LoadedKeys? { cache.kept(Self.key) }
+
+    func loaded() async throws -> LoadedKeys { try await cache.value(for: Self.key, fetch) }
 
     /// Returns newer keys, or the same ones if it's too early for a request.
     func loaded(beyond keys: LoadedKeys) async throws -> LoadedKeys {
-        switch step({ $0.step(at: $1, beyond: keys.load) }) {
-        case .use(let keys): return keys
-        case .fail(let error): throw error
-        case .join(let task, let id): return try await result(of: task, id: id)
-        }
+        try await cache.value(for: Self.key, unless: { $0.number <= keys.number }, fetch)
     }
-
-    private func step(
-        _ decide: (inout KeySetLifecycle, ContinuousClock.Instant) -> KeySetLifecycle.Step = { $0.step(at: $1) }
-    ) -> Step {
-        let now = options.timeSource.now()
-        return state.withLock { state in
-            switch decide(&state.lifecycle, now) {
-            case .use(let keys):
-                return .use(keys)
-            case .useAndStart(let keys, let id):
-                _ = refresh(id, unlike: state.copy)
-                return .use(keys)
-            case .start(let id), .join(let id):
-                return .join(refresh(id, unlike: state.copy), id: id)
-            case .fail(let error):
-                return .fail(error)
-            }
-        }
-    }
-
-    private func result(of task: SharedTask<LoadedKeys>, id: Int) async throws -> LoadedKeys {
-        do {
-            return try await task.value()
-        } catch let error as NetworkError {
-            // The refresh timed out before the client did.
-            let failure = OAuth2Error(.serverUnreachable, "the key set's server didn't respond in time", cause: error)
-            fail(id, failure)
-            throw failure
-        }
-    }
-
-    // MARK: Refresh
-
-    /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
-    private func refresh(_ id: Int, unlike copy: KeySetCopy?) -> SharedTask<LoadedKeys> {
-        refreshes.task(for: id) { [self] in
-            var host: String?
-            do {
-                let url = try await source.locate()
-                host = url.host()
-                return land(id, try await source.fetch(url, unlike: copy), from: host ?? "")
-            } catch {
-                let failure = OAuth2Error(fetching: "the key set", failure: error, at: options.timeSource.date())
-                fail(id, failure, host: host)
-                throw failure
-            }
-        }
-    }
-
-    private func land(_ id: Int, _ response: KeySetSource.Response, from host: String) -> LoadedKeys {
-        let now = options.timeSource.now()
-        // Compared outside the lock; there is only one refresh at a time.
-        let latest = state.withLock { $0.document }
-        let isSame = response.document == nil || response.document == latest
-        let (keys, isCurrent) = state.withLock { state in
-            let isCurrent = state.lifecycle.refresh == id
-            if isCurrent {
-                state.copy = response.copy
-                if let document = response.document { state.document = document }
-            }
-            let keys = state.lifecycle.landed(
-                id,
-                response.keys,
-                isSame: isSame,
-                lifetime: response.lifetime,
-                at: now
-            )
-            return (keys, isCurrent)
-        }
-        if isCurrent {
-            observers.observe(KeySetEvent.refreshed(host: host, keyCount: keys.keys.keys.count, isChanged: !isSame))
-        }
-        return keys
-    }
-
-    private func fail(_ id: Int, _ error: OAuth2Error, host: String? = nil) {
-        let now = options.timeSource.now()
-        guard state.withLock({ $0.lifecycle.failed(id, error, at: now) }) else { return }
-        observers.observe(KeySetEvent.refreshFailed(host: host, error.code, status: error.status))
-    }
-
-    private var observers: [any ClientObserver] { source.client.options.observers }
 
     /// The lifetime of the keys and the limits of requests.
     public struct Options: Sendable {
@@ -373,4 +271,91 @@ public enum KeySetEvent: ObservedEvent, Hashable {
         case .refreshFailed: .warning
         }
     }
+}
+
+typealias LoadedKeys = FetchedDocument<KeySetContent>
+
+extension LoadedKeys {
+    var keys: JWKSet { content.keys }
+    var version: Int { content.version }
+}
+
+struct KeySetContent: Sendable {
+    let keys: JWKSet
+    /// The keys as sent, which compare faster than parsed keys.
+    let body: Data
+    /// The number of the distinct set, for reuse of values derived from it.
+    let version: Int
+}
+
+private struct KeySetSource: Sendable {
+    let locate: @Sendable () async throws -> URL
+    let client: NetworkClient
+    let options: RemoteKeySet.Options
+
+    func fetch(after latest: LoadedKeys?) async throws -> LoadedKeys {
+        var host: String?
+        do {
+            let url = try await locate()
+            host = url.host()
+            let loaded = try await fetch(url, after: latest)
+            observe(
+                .refreshed(
+                    host: host ?? "",
+                    keyCount: loaded.keys.keys.count,
+                    isChanged: loaded.version == loaded.number
+                )
+            )
+            return loaded
+        } catch {
+            let failure = OAuth2Error(fetching: "the key set", failure: error, at: options.timeSource.date())
+            observe(.refreshFailed(host: host, failure.code, status: failure.status))
+            throw failure
+        }
+    }
+
+    private func fetch(_ url: URL, after latest: LoadedKeys?) async throws -> LoadedKeys {
+        guard let origin = HTTPOrigin(url), origin.isConfidential else {
+            throw OAuth2Error(
+                .insecureTransport,
+                "the key set's URL must be https; over http, an attacker could add keys"
+            )
+        }
+        return try await client.document(
+            at: url,
+            accept: options.accept,
+            after: latest,
+            options: RequestOptions(
+                redirects: .never,
+                timeout: options.timeout,
+                maximumBodySize: min(options.maximumSize, JSONObject.maximumSize)
+            ),
+            timeSource: options.timeSource
+        ) { response in
+            guard response.status == 200 else {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the key set's server responded with \(response.status) instead of 200",
+                    status: response.status
+                )
+            }
+            do {
+                let keys =
+                    try options.read?(response)
+                    ?? JWKSet(parsing: response.body, maximumRSAKeySize: options.maximumRSAKeySize)
+                // The same set keeps its prepared keys.
+                if let latest, latest.content.body == response.body { return latest.content }
+                return KeySetContent(keys: keys, body: response.body, version: (latest?.number ?? 0) + 1)
+            } catch {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the response isn't a key set: \((error as? TokenError)?.message ?? "see the cause")",
+                    status: 200,
+                    cause: error
+                )
+            }
+        }
+    }
+
+    private func observe(_ event: KeySetEvent) { client.options.observers.observe(event) }
 }

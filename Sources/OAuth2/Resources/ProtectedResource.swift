@@ -295,11 +295,12 @@ public struct ProtectedResource: Sendable, Hashable {
             timing: timing,
             hints: DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal(client.options.observers))
         )
-        return try await exchange.document { metadata, _ in
+        return try await exchange.document { metadata in
             let named = metadata["resource"]?.string ?? ""
             let identifier = location.identifiers.first { $0.isExactly(named) } ?? location.identifiers[0]
             return try ProtectedResource(metadata: metadata, identifier: identifier)
         }
+        .content
     }
 
     /// For an origin, with and without a slash.

@@ -41,8 +41,9 @@ public final class CachedTokenSource: WrappingTokenSource {
         )
         lifecycle = Mutex(TokenLifecycle(limits: limits))
         var policy = SingleFlightCache<TokenLifecycle.RefreshID, AccessToken>.Policy(timeout: timing.timeout)
-        policy.timeoutCause = {
-            (source as? any StoreWaiting)?.isWaitingForStore == true ? OAuth2Error.storeHangs : nil
+        policy.timeoutError = { error in
+            guard (source as? any StoreWaiting)?.isWaitingForStore == true else { return error }
+            return NetworkError(error.code, error.message, cause: OAuth2Error.storeHangs)
         }
         refreshes = SingleFlightCache(timeSource: timing.timeSource, policy: policy)
     }
@@ -150,7 +151,7 @@ public final class CachedTokenSource: WrappingTokenSource {
 
     /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
-        refreshes.task(for: id) { [self] in
+        refreshes.task(for: id) { [self] _ in
             if !id.isLook { journal.add(.refreshStarted(replacing: id.replacing, isInBackground: id.isInBackground)) }
             var requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
                 self?.isKnown(token.fingerprint) ?? false

@@ -348,7 +348,7 @@ final class ClientRefreshes: Sendable {
         _ ask: @escaping @Sendable (Secret) async throws(OAuth2Error) -> TokenAnswer
     ) async throws -> Entry {
         do {
-            return try await entries.value(for: token, until: timeSource.now() + timeout) { [self] in
+            return try await entries.value(for: token, until: timeSource.now() + timeout) { [self] _ in
                 do throws(OAuth2Error) {
                     switch try await ask(token) {
                     case .tokens(var response):

@@ -233,7 +233,7 @@ public final class SigningKeyRing: Sendable {
 
     /// The caller holds the lock, so a running refresh can't end meanwhile.
     private func refresh(_ id: Int) -> SharedTask<Void> {
-        refreshes.task(for: id) { [self] in
+        refreshes.task(for: id) { [self] _ in
             let started = timeSource.now()
             do {
                 _ = try await change { keys in

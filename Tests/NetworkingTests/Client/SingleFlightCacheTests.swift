@@ -21,7 +21,7 @@ struct SingleFlightCacheTests {
     }
 
     private func value(_ key: String, _ value: Int, in cache: Cache) async throws -> Int {
-        try await cache.value(for: key) { [log] in
+        try await cache.value(for: key) { [log] _ in
             log.append("\(key)\(value)")
             return value
         }
@@ -32,7 +32,7 @@ struct SingleFlightCacheTests {
         let (cache, gate) = (cache(), ResponseGate())
         let waiters = (0..<10).map { _ in
             Task { [log] in
-                try await cache.value(for: "a") {
+                try await cache.value(for: "a") { _ in
                     log.append("a")
                     try await gate.wait()
                     return 1
@@ -49,7 +49,7 @@ struct SingleFlightCacheTests {
     @Test("A cancelled caller and one at its deadline stop waiting; the result is cached")
     func leaving() async throws {
         let (cache, gate) = (cache(), ResponseGate())
-        let work = { @Sendable in
+        let work = { @Sendable (_: Int?) in
             try await gate.wait()
             return 1
         }
@@ -82,7 +82,7 @@ struct SingleFlightCacheTests {
     @Test("Doesn't cache a failure")
     func failure() async throws {
         let cache = cache()
-        await #expect(throws: Failure.self) { try await cache.value(for: "a") { throw Failure() } }
+        await #expect(throws: Failure.self) { try await cache.value(for: "a") { _ in throw Failure() } }
         #expect(try await value("a", 1, in: cache) == 1)
     }
 
@@ -90,20 +90,129 @@ struct SingleFlightCacheTests {
     func stale() async throws {
         let cache = cache {
             $0.staleLifetime = .seconds(20)
-            $0.retryInterval = { $0 is Failure ? .seconds(5) : nil }
+            $0.pause = { error, _ in error is Failure ? .seconds(5) : nil }
         }
         #expect(try await value("a", 1, in: cache) == 1)
         cache.expire("a")
         #expect(cache.kept("a") == nil)
-        #expect(try await cache.value(for: "a") { throw Failure() } == 1)
+        #expect(try await cache.value(for: "a") { _ in throw Failure() } == 1)
         time.advance(by: .seconds(4))
         #expect(try await value("a", 2, in: cache) == 1)
         time.advance(by: .seconds(1))
-        await #expect(throws: CancellationError.self) { try await cache.value(for: "a") { throw CancellationError() } }
+        await #expect(throws: CancellationError.self) {
+            try await cache.value(for: "a") { _ in throw CancellationError() }
+        }
         time.advance(by: .seconds(15))
-        await #expect(throws: Failure.self) { try await cache.value(for: "a") { throw Failure() } }
+        await #expect(throws: Failure.self) { try await cache.value(for: "a") { _ in throw Failure() } }
         #expect(try await value("a", 3, in: cache) == 3)
         #expect(log.all == ["a1", "a3"])
+    }
+
+    @Test("Runs work in the background shortly before the end of the lifetime, and after failures")
+    func background() async throws {
+        let gate = ResponseGate()
+        let cache = cache {
+            $0.staleLifetime = .seconds(20)
+            $0.pause = { _, number in .seconds(number) }
+            $0.refresh = (
+                .seconds(4),
+                { [log] latest in
+                    log.append("from \(latest ?? 0)")
+                    try await gate.wait()
+                    guard latest == 1 else { throw Failure() }
+                    return 2
+                }
+            )
+        }
+        #expect(try await value("a", 1, in: cache) == 1)
+        time.advance(by: .seconds(6))
+        for _ in 1...3 { #expect(cache.kept("a") == 1) }
+        try await gate.waitForWaiters(count: 1)
+        gate.open()
+        while cache.kept("a") != 2 { await Task.yield() }
+        time.advance(by: .seconds(6))
+        #expect(cache.kept("a") == 2)
+        while cache.entry("a")?.failure == nil { await Task.yield() }
+        // Nobody waits for a failing server while there's a value.
+        time.advance(by: .seconds(23))
+        #expect(cache.kept("a") == 2)
+        time.advance(by: .seconds(1))
+        #expect(cache.kept("a") == nil)
+        #expect(log.all.prefix(3) == ["a1", "from 1", "from 2"])
+    }
+
+    @Test("A cache that keeps outcomes throws a failure again during the pause, and gives old values to the work")
+    func outcomes() async throws {
+        let cache = cache {
+            $0.keepsOutcomes = true
+            $0.pause = { _, number in .seconds(number) }
+        }
+        for pause in [1, 2] {
+            await #expect(throws: Failure.self) { try await cache.value(for: "a") { _ in throw Failure() } }
+            time.advance(by: .seconds(pause) - .milliseconds(1))
+            await #expect(throws: Failure.self) { try await value("a", 1, in: cache) }
+            time.advance(by: .milliseconds(1))
+        }
+        #expect(cache.count == 0)
+        #expect(try await value("a", 3, in: cache) == 3)
+        time.advance(by: .seconds(1_000))
+        #expect(cache.kept("a") == nil)
+        #expect(try await cache.value(for: "a") { latest in (latest ?? 0) + 1 } == 4)
+    }
+
+    @Test("A caller that needs another value gets one, but not within the cooldown")
+    func another() async throws {
+        let cache = cache {
+            $0.cooldown = .seconds(5)
+            $0.keepsOutcomes = true
+            $0.pause = { _, _ in .seconds(5) }
+        }
+        func another(_ work: @escaping Cache.Work) async throws -> Int {
+            try await cache.value(for: "a", unless: { $0 < 2 }, work)
+        }
+        #expect(try await value("a", 1, in: cache) == 1)
+        #expect(try await another { _ in 2 } == 1)
+        time.advance(by: .seconds(5))
+        for _ in 1...2 { await #expect(throws: Failure.self) { try await another { _ in throw Failure() } } }
+        await #expect(throws: Failure.self) { try await another { _ in 2 } }
+        #expect(try await value("a", 3, in: cache) == 1)
+        time.advance(by: .seconds(5))
+        #expect(try await another { _ in 2 } == 2)
+        #expect(try await another { _ in 3 } == 2)
+    }
+
+    @Test("Work that times out has failed, even if it goes on")
+    func timeout() async throws {
+        let gate = ResponseGate()
+        let cache = cache {
+            $0.timeout = .seconds(3)
+            $0.timeoutError = { _ in Failure() }
+            $0.staleLifetime = .seconds(20)
+            $0.pause = { _, _ in .seconds(5) }
+        }
+        for (key, number) in [("a", 1), ("b", nil)] as [(String, Int?)] {
+            if let number { cache.keep(number, for: key) }
+            cache.expire(key)
+            let waiter = Task {
+                try await cache.value(for: key) { _ in
+                    // Ignores its cancellation.
+                    try await Task.detached { try await gate.wait() }.value
+                    return 9
+                }
+            }
+            try await gate.waitForWaiters(count: 1)
+            try await time.waitForSleepers(count: 1)
+            time.advance(by: .seconds(3))
+            if let number {
+                #expect(try await waiter.value == number)
+                #expect(try await value(key, 2, in: cache) == number)
+            } else {
+                await #expect(throws: Failure.self) { try await waiter.value }
+                #expect(try await value(key, 2, in: cache) == 2)
+            }
+            gate.open()
+            gate.close()
+        }
     }
 
     @Test("Evicts expired values first, then the least recently used value of the same kind")
@@ -128,7 +237,7 @@ struct SingleFlightCacheTests {
     @Test("Running work doesn't restore a removed value")
     func removal() async throws {
         let (cache, gate) = (cache(), ResponseGate())
-        let work = { @Sendable in
+        let work = { @Sendable (_: Int?) in
             try await gate.wait()
             return 1
         }

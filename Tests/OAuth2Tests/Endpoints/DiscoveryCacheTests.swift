@@ -32,6 +32,42 @@ struct DiscoveryCacheTests {
         #expect(transport.requests.count == 2)
     }
 
+    @Test("A 304 renews the lifetime of metadata, by its own fields or those of the previous response")
+    func notModified() async throws {
+        let transport = MockTransport(
+            steps: [
+                answer("a", ["ETag": #""a""#, "Cache-Control": "max-age=600"]), .status(304),
+                .status(304, headers: ["Cache-Control": "max-age=120"]), answer("b"),
+            ],
+            time: time.timeSource,
+            handler: nil
+        )
+        let discovery = discovery(transport)
+        for (number, seconds) in [600, 600, 120].enumerated() {
+            #expect(try await discovery.server().tokenEndpoint.path == "/a")
+            time.advance(by: .seconds(seconds) - .milliseconds(1))
+            #expect(try await discovery.server().tokenEndpoint.path == "/a")
+            #expect(transport.requests.count == number + 1)
+            time.advance(by: .milliseconds(1))
+        }
+        #expect(try await discovery.server().tokenEndpoint.path == "/b")
+        #expect(transport.requests.map { $0.headers["If-None-Match"] } == [nil, #""a""#, #""a""#, #""a""#])
+    }
+
+    @Test("Doesn't send the validator of one metadata document to another")
+    func otherDocument() async throws {
+        let transport = MockTransport(
+            steps: [answer("a", ["ETag": #""a""#]), .status(404), answer("b")],
+            time: time.timeSource,
+            handler: nil
+        )
+        let discovery = discovery(transport) { $0.documents = [.openID, .oauth2] }
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        discovery.expire()
+        #expect(try await discovery.server().tokenEndpoint.path == "/b")
+        #expect(transport.requests.map { $0.headers["If-None-Match"] } == [nil, #""a""#, nil])
+    }
+
     @Test("Sends one request for concurrent callers")
     func singleFlight() async throws {
         let gate = ResponseGate()

@@ -123,6 +123,47 @@ struct CachedStatusListsTests {
         #expect(try await status(lists) == .invalid)
     }
 
+    @Test("A 304 renews the lifetime of a list, unless the issuer has changed its keys")
+    func notModified() async throws {
+        var options = CachedStatusLists.Options()
+        options.timeSource = issuer.time.timeSource
+        let lists = CachedStatusLists(
+            at: [PublishedStatusList.folder],
+            issuer: PublishedKeys.issuer,
+            keys: issuer.api.issuer.keySet(),
+            outage: .reject,
+            client: issuer.client,
+            options: options
+        )
+        var tagged = PublishedStatusList.response(try issuer.token())
+        tagged.headers["ETag"] = #""a""#
+        issuer.transport.append(.response(tagged), .status(304))
+        for round in 1...3 {
+            #expect(try await status(lists, 1) == .invalid)
+            #expect(issuer.fetchCount == round)
+            issuer.time.advance(by: .seconds(299))
+            #expect(try await status(lists, 1) == .invalid)
+            #expect(issuer.fetchCount == round)
+            issuer.time.advance(by: .seconds(1))
+            if round == 2 { issuer.api.issuer.publish([issuer.api.key, try IssuerKey(id: "2")]) }
+        }
+        #expect(issuer.transport.requests.map { $0.headers["If-None-Match"] } == [nil, #""a""#, nil])
+    }
+
+    @Test("Doesn't ask the server to confirm a list that has expired")
+    func expiredCopy() async throws {
+        let expiration = JSONValue.number(JSONNumber(issuer.api.now + 600))
+        var tagged = PublishedStatusList.response(try issuer.token(nil, ["exp": expiration]))
+        tagged.headers["ETag"] = #""a""#
+        issuer.transport.append(.response(tagged))
+        let lists = issuer.lists()
+        _ = try await status(lists)
+        issuer.time.advance(by: .seconds(660))
+        try issuer.publish()
+        #expect(try await status(lists) == .valid)
+        #expect(issuer.transport.requests.map { $0.headers["If-None-Match"] } == [nil, nil])
+    }
+
     @Test("An older list never replaces a newer one", .shows("U12"))
     func rollback() async throws {
         let old = try issuer.token()

@@ -158,6 +158,25 @@ struct StatusListFailureTests {
         #expect(try await status(lists) == .valid)
     }
 
+    @Test(
+        "If a list can't be fetched again, only tokens without an entry in it are affected",
+        arguments: [CachedStatusLists.OutageRule.reject, .acceptStale(for: .seconds(60))]
+    )
+    func enlargement(outage: CachedStatusLists.OutageRule) async throws {
+        let lists = issuer.lists(outage: outage)
+        _ = try await status(lists)
+        issuer.time.advance(by: .seconds(10))
+        issuer.transport.append(.status(503))
+        for _ in 1...3 {
+            await #expect(throws: OAuth2Error(.serverTransient, "")) { try await status(lists, 16) }
+            #expect(try await status(lists, 1) == .invalid)
+        }
+        #expect(issuer.fetchCount == 2)
+        issuer.time.advance(by: .seconds(10))
+        await #expect(throws: TokenError(.statusRejected, "")) { try await status(lists, 16) }
+        #expect(issuer.fetchCount == 3)
+    }
+
     @Test("A stale list is never used after it has expired", .shows("U13"))
     func expiredWhileStale() async throws {
         try issuer.publish(nil, ["exp": .number(JSONNumber(issuer.api.now + 600))])
