@@ -61,7 +61,6 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         /// The earliest time of the next work after a failure, or for callers that need another value.
         private var pausedUntil: ContinuousClock.Instant
         fileprivate var kind: Bool?
-        fileprivate var used: UInt64 = 0
 
         /// Creates an entry without an outcome.
         package init(at now: ContinuousClock.Instant) {
@@ -78,16 +77,20 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
         package func isStale(at now: ContinuousClock.Instant) -> Bool { value != nil && now >= freshUntil }
 
-        package func step(at now: ContinuousClock.Instant, isRunning: Bool, _ policy: Policy) -> Step {
+        package func step(
+            at now: ContinuousClock.Instant,
+            isRunning: @autoclosure () -> Bool,
+            _ policy: Policy
+        ) -> Step {
             guard let value, now < freshUntil + policy.staleLifetime else {
-                guard policy.keepsOutcomes, !isRunning, now < pausedUntil, let failure else { return .wait }
+                guard policy.keepsOutcomes, !isRunning(), now < pausedUntil, let failure else { return .wait }
                 return .fail(failure)
             }
             if now < aheadFrom { return .use(value) }
             if failure == nil, now >= freshUntil { return .wait }
             if failure != nil, now < pausedUntil { return .use(value) }
             guard policy.refresh != nil else { return .wait }
-            return isRunning ? .use(value) : .useAndStart(value)
+            return isRunning() ? .use(value) : .useAndStart(value)
         }
 
         /// For a caller that needs another value than an outdated one.
@@ -121,9 +124,19 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
             aheadFrom = min(aheadFrom, now)
             pausedUntil = min(pausedUntil, now)
         }
+    }
+
+    /// An object, because an access for writing to a dictionary allocates.
+    private final class Slot {
+        var entry: Entry
+        var used: UInt64
+
+        init(_ entry: Entry, used: UInt64) {
+            (self.entry, self.used) = (entry, used)
+        }
 
         /// The order of eviction.
-        fileprivate func rank(at now: ContinuousClock.Instant) -> (Int, UInt64) { (now < freshUntil ? 1 : 0, used) }
+        func rank(at now: ContinuousClock.Instant) -> (Int, UInt64) { (entry.isStale(at: now) ? 0 : 1, used) }
     }
 
     private enum Answer {
@@ -133,7 +146,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     private struct State {
-        var entries: [Key: Entry] = [:]
+        var slots: [Key: Slot] = [:]
         /// The running work; the number tells it from earlier work that ends late.
         var tasks: [Key: (number: UInt64, task: SharedTask<Value>)] = [:]
         /// Counts uses and tasks.
@@ -154,10 +167,10 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         self.policy = policy
     }
 
-    package var count: Int { state.withLock { $0.entries.count { $0.value.value != nil } } }
+    package var count: Int { state.withLock { $0.slots.count { $0.value.entry.value != nil } } }
 
     /// Returns the latest outcome for a key, whatever its age.
-    package func entry(_ key: Key) -> Entry? { state.withLock { $0.entries[key] } }
+    package func entry(_ key: Key) -> Entry? { state.withLock { $0.slots[key]?.entry } }
 
     /// Returns the cached value, or the result of running work or of the given work; a stale value
     /// if the work fails and the policy allows it.
@@ -175,14 +188,15 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         let now = timeSource.now()
         // One critical section for all, so that no result can arrive in between.
         let answer: Answer = state.withLock { state in
-            let entry = state.entries[key] ?? Entry(at: now)
+            let slot = state.slots[key]
+            let entry = slot?.entry ?? Entry(at: now)
             let step =
                 if let isOutdated {
                     entry.step(at: now, isRunning: state.tasks[key] != nil, unless: isOutdated)
                 } else {
                     entry.step(at: now, isRunning: state.tasks[key] != nil, policy)
                 }
-            if let value = value(for: key, after: step, in: &state) { return .use(value) }
+            if let slot, let value = value(for: key, in: slot, after: step, &state) { return .use(value) }
             if case .fail(let error) = step { return .fail(error) }
             return .join(task(for: key, in: &state, work))
         }
@@ -194,7 +208,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
                 // Unless the task is over, only the caller has stopped waiting.
                 let end = timeSource.now()
                 guard task.isOver, isOutdated == nil,
-                    let value = state.withLock({ $0.entries[key]?.spare(at: end, policy) })
+                    let value = state.withLock({ $0.slots[key]?.entry.spare(at: end, policy) })
                 else { throw error }
                 return value
             }
@@ -206,9 +220,9 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     package func kept(_ key: Key) -> Value? {
         let now = timeSource.now()
         return state.withLock { state in
-            guard let entry = state.entries[key] else { return nil }
-            let step = entry.step(at: now, isRunning: state.tasks[key] != nil, policy)
-            return value(for: key, after: step, in: &state)
+            guard let slot = state.slots[key] else { return nil }
+            let step = slot.entry.step(at: now, isRunning: state.tasks[key] != nil, policy)
+            return value(for: key, in: slot, after: step, &state)
         }
     }
 
@@ -229,7 +243,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     /// Removes a key; running work continues only for callers that already wait for it.
     package func remove(_ key: Key) {
         state.withLock { state in
-            state.entries[key] = nil
+            state.slots[key] = nil
             state.tasks[key] = nil
         }
     }
@@ -237,14 +251,14 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     /// Removes a cached value if it satisfies a predicate.
     package func remove(_ key: Key, if predicate: (Value) -> Bool) {
         state.withLock { state in
-            if let value = state.entries[key]?.value, predicate(value) { state.entries[key] = nil }
+            if let value = state.slots[key]?.entry.value, predicate(value) { state.slots[key] = nil }
         }
     }
 
     /// Makes the next caller start the work; the stale value stays available if the work fails.
     package func expire(_ key: Key) {
         let now = timeSource.now()
-        state.withLock { $0.entries[key]?.expire(at: now) }
+        state.withLock { $0.slots[key]?.entry.expire(at: now) }
     }
 
     /// Detaches and returns all running work, for the caller to abandon: no caller joins it, and
@@ -257,11 +271,10 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// Returns the value to use without waiting.
-    private func value(for key: Key, after step: Entry.Step, in state: inout State) -> Value? {
+    private func value(for key: Key, in slot: Slot, after step: Entry.Step, _ state: inout State) -> Value? {
         switch step {
         case .use(let value), .useAndStart(let value):
-            let use = state.next()
-            state.entries[key]?.used = use
+            slot.used = state.next()
             if case .useAndStart = step, let work = policy.refresh?.work { _ = task(for: key, in: &state, work) }
             return value
         case .wait, .fail: return nil
@@ -270,7 +283,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
     private func task(for key: Key, in state: inout State, _ work: @escaping Work) -> SharedTask<Value> {
         if let running = state.tasks[key]?.task { return running }
-        let (number, latest) = (state.next(), state.entries[key]?.value)
+        let (number, latest) = (state.next(), state.slots[key]?.entry.value)
         let task = SharedTask(
             timeout: policy.timeout,
             timeSource: timeSource,
@@ -303,7 +316,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         state.withLock { state in
             guard state.tasks[key]?.number == number else { return }
             state.tasks[key] = nil
-            guard var entry = state.entries[key] ?? (policy.keepsOutcomes ? Entry(at: now) : nil) else { return }
+            guard var entry = state.slots[key]?.entry ?? (policy.keepsOutcomes ? Entry(at: now) : nil) else { return }
             entry.fail(error, at: now, policy)
             insert(entry, for: key, at: now, in: &state)
         }
@@ -317,24 +330,22 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         at now: ContinuousClock.Instant,
         in state: inout State
     ) {
-        state.entries[key] = nil
+        state.slots[key] = nil
         guard lifetime + policy.staleLifetime > .zero || policy.keepsOutcomes else { return }
         insert(Entry(value, lifetime: lifetime, at: now, policy), for: key, at: now, in: &state)
     }
 
     private func insert(_ entry: Entry, for key: Key, at now: ContinuousClock.Instant, in state: inout State) {
         guard policy.capacity > 0 else { return }
-        if state.entries[key] == nil, state.entries.count >= policy.capacity {
-            let others = state.entries.lazy.filter { $0.value.kind == entry.kind }
+        if state.slots[key] == nil, state.slots.count >= policy.capacity {
+            let others = state.slots.lazy.filter { $0.value.entry.kind == entry.kind }
             if others.count >= policy.capacity,
                 let oldest = others.min(by: { $0.value.rank(at: now) < $1.value.rank(at: now) })
             {
-                state.entries[oldest.key] = nil
+                state.slots[oldest.key] = nil
             }
         }
-        var entry = entry
-        entry.used = state.next()
-        state.entries[key] = entry
+        state.slots[key] = Slot(entry, used: state.next())
     }
 }
 
