@@ -44,7 +44,7 @@ public struct ResourceDemand: Sendable, Hashable, Redacted {
     /// Creates a demand from a challenge, without the values that repeat the rejected token.
     init(_ challenge: AuthenticationChallenge, rejected token: Secret? = nil) {
         func isUsable(_ value: String) -> Bool {
-            value.utf8.count <= 2_048 && token?.expose { !value.containsRun(of: $0) } ?? true
+            value.utf8.count <= 2_048 && token?.expose { !Array(value.utf8).containsRun(of: $0) } ?? true
         }
         func value(_ name: String) -> String? { challenge.parameters[name].flatMap { isUsable($0) ? $0 : nil } }
         scope = value("scope")?.spaceSeparated ?? []
