@@ -169,7 +169,7 @@ public struct TokenError: Error, Sendable, Equatable, CustomStringConvertible, L
     public var errorDescription: String? { description }
 
     /// Shortens an untrusted name and removes characters that could forge a log line.
-    static func shown(_ name: String) -> String {
+    package static func shown(_ name: String) -> String {
         var text = ""
         for scalar in name.unicodeScalars {
             if text.unicodeScalars.count == 40 { return "“\(text)…”" }

@@ -41,7 +41,8 @@ public struct KeySelection: Sendable {
     ///
     /// An RSA key can be used with six algorithms, and the token must not choose. If no entry fits
     /// such a key, it's ignored. If several entries fit, it's also ignored, because a key is for
-    /// exactly one algorithm.
+    /// exactly one algorithm. The default, an empty array, is for the algorithms that the verifier's
+    /// policy accepts.
     public var assumedAlgorithms: [JWSAlgorithm]
     /// The `use` that keys must state, such as `jwt-svid` in SPIFFE bundles.
     ///
@@ -93,6 +94,13 @@ public struct KeySelection: Sendable {
         var jwk = jwk
         jwk.use = nil
         return jwk
+    }
+
+    package func assuming(_ algorithms: Set<JWSAlgorithm>?) -> Self {
+        guard assumedAlgorithms.isEmpty, let algorithms else { return self }
+        var selection = self
+        selection.assumedAlgorithms = algorithms.sorted { $0.rawValue < $1.rawValue }
+        return selection
     }
 
     private func assumedAlgorithm(for jwk: JWK) -> JWSAlgorithm? {

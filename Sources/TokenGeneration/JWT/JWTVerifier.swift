@@ -42,7 +42,7 @@ public struct JWTVerifier: Sendable {
         selection: KeySelection = KeySelection(),
         policy: ValidationPolicy = ValidationPolicy()
     ) {
-        core = TokenCheck(.set(KeySelector(keys, selection)), policy)
+        core = TokenCheck(.set(KeySelector(keys, selection.assuming(policy.algorithms))), policy)
     }
 
     /// Verifies a token.

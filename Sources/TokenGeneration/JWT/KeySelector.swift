@@ -21,6 +21,11 @@ struct KeySelector: Sendable {
             if case .failure(let reason) = choice { reason } else { nil }
         }
 
+        /// Such a key has a single algorithm only if the verifier names it.
+        var needsAssumption: Bool {
+            entry.jwk.algorithm == nil && (try? entry.jwk.algorithmChoice(for: .verification, wanted: nil)) == nil
+        }
+
         func isFor(_ algorithm: String) -> Bool {
             if case .success(let choice) = choice { choice.accepts(algorithm) } else { false }
         }
@@ -63,10 +68,9 @@ struct KeySelector: Sendable {
         guard let keyID = header.keyID else {
             let keys = try prepared(candidates.filter { $0.isFor(header.algorithm) }).keys
             guard !keys.isEmpty else {
-                throw TokenError(
-                    .algorithmMismatch,
-                    "the token has no “kid”, and no key of the set is for its “alg” \(TokenError.shown(header.algorithm))"
-                )
+                let text = "the token has no “kid”, and no key of the set is for its “alg”"
+                let advice = candidates.contains(where: \.needsAssumption) ? Self.advice : ""
+                throw TokenError(.algorithmMismatch, "\(text) \(TokenError.shown(header.algorithm))\(advice)")
             }
             return keys
         }
@@ -77,14 +81,19 @@ struct KeySelector: Sendable {
         let (keys, refusals) = try prepared(named.filter { $0.isFor(header.algorithm) })
         guard !keys.isEmpty else {
             let others = named.allSatisfy { $0.refusal != nil } ? first.refusal : nil
-            guard let reason = refusals.first?.reason ?? others else {
-                throw TokenError(
-                    .algorithmMismatch,
-                    "the key with the token's “kid” isn't for its “alg” \(TokenError.shown(header.algorithm))"
-                )
+            let reason = refusals.first?.reason ?? others
+            if let reason, reason.code != .algorithmRequired {
+                let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
+                throw TokenError(reason.code, text, cause: reason)
             }
-            let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
-            throw TokenError(reason.code, text, cause: reason)
+            let found = named.compactMap { try? $0.choice.get().details.algorithm.rawValue }
+            let purpose = found.isEmpty ? "states none" : "is for \(found.joined(separator: " or "))"
+            let advice = named.contains(where: \.needsAssumption) ? Self.advice : ""
+            throw TokenError(
+                reason?.code ?? .algorithmMismatch,
+                "“alg” of the token is \(TokenError.shown(header.algorithm)), but the key with its “kid” \(purpose)\(advice)",
+                cause: reason
+            )
         }
         let damaged = refusals + named.compactMap { candidate in candidate.refusal.map { (candidate, $0) } }
         // The issuer gave two keys the same ID and one is unreadable, so the token's key is
@@ -97,6 +106,9 @@ struct KeySelector: Sendable {
         }
         return keys
     }
+
+    private static let advice =
+        "; for a key without “alg”, name exactly one algorithm in the policy's `algorithms` or in `assumedAlgorithms`"
 
     /// Returns the keys to try, and the candidates that can't be used.
     private func prepared(

@@ -60,7 +60,7 @@ public struct SDJWTVerifier: Sendable {
         selection: KeySelection = KeySelection(),
         policy: ValidationPolicy = ValidationPolicy()
     ) {
-        signatures = JWSVerifier(keys: keys, selection: selection)
+        signatures = JWSVerifier(keys: keys, selection: selection.assuming(policy.algorithms))
         self.policy = policy
     }
 

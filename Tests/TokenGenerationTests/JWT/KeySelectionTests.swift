@@ -187,9 +187,48 @@ struct KeySelectionTests {
         }
         let several = KeySelection(assumedAlgorithms: [.ps256, .rs256])
         #expect(code { try JWTVerifier(keys: unnamed, selection: several).verify(good) } == .algorithmRequired)
+        var policy = ValidationPolicy()
+        policy.algorithms = [.rs256, .es256]
+        #expect(code { try JWTVerifier(keys: unnamed, policy: policy).verify(good) } == nil)
+        policy.algorithms = [.rs256, .ps256]
+        #expect(code { try JWTVerifier(keys: unnamed, policy: policy).verify(good) } == .algorithmRequired)
         let stated = JWKSet(keys: [try jwk(rsa, ["kid": "r"])])
         let other = KeySelection(assumedAlgorithms: [.ps256])
         #expect(code { try JWTVerifier(keys: stated, selection: other).verify(good) } == nil)
+    }
+
+    @Test("The error for a key without an algorithm names the algorithms and the setting")
+    func advice() throws {
+        let rsa = try Fixture.key(for: .rs256)
+        let unnamed = JWKSet(keys: [try jwk(rsa, ["alg": nil, "kid": "r"])])
+        let setting = "name exactly one algorithm in the policy's `algorithms` or in `assumedAlgorithms`"
+        func message(_ header: String, _ assumed: [JWSAlgorithm]) throws -> String? {
+            let token = try Self.token(header, key: rsa)
+            let verifier = JWTVerifier(keys: unnamed, selection: KeySelection(assumedAlgorithms: assumed))
+            do { _ = try verifier.verify(token) } catch { return error.message }
+            return nil
+        }
+        let rows: [(String, [JWSAlgorithm], String)] = [
+            (
+                #"{"alg":"RS256","kid":"r"}"#, [],
+                "“alg” of the token is “RS256”, but the key with its “kid” states none"
+            ),
+            (
+                #"{"alg":"PS256","kid":"r"}"#, [.rs256],
+                "“alg” of the token is “PS256”, but the key with its “kid” is for RS256"
+            ),
+            (
+                #"{"alg":"RS256"}"#, [],
+                "the token has no “kid”, and no key of the set is for its “alg” “RS256”"
+            ),
+        ]
+        for (header, assumed, reason) in rows {
+            #expect(try message(header, assumed) == "\(reason); for a key without “alg”, \(setting)")
+        }
+        let stated = JWKSet(keys: [try jwk(rsa, ["kid": "r"])])
+        let other = try Self.token(#"{"alg":"PS256","kid":"r"}"#, key: rsa)
+        let error = #expect(throws: TokenError.self) { try JWTVerifier(keys: stated).verify(other) }
+        #expect(error?.message == rows[1].2)
     }
 
     @Test(

@@ -176,6 +176,10 @@ struct PolicyOptions {
     }
 
     func explained(_ error: TokenError) -> TokenError {
+        if error.message.contains("`assumedAlgorithms`") {
+            let reason = error.message.prefix { $0 != ";" }
+            return TokenError(error.code, "\(reason); name the algorithm of such a key with --alg", cause: error)
+        }
         guard error.code == .audienceMismatch, policy.audience == .absent else { return error }
         return TokenError(
             error.code,
