@@ -1,6 +1,6 @@
 public import Foundation
 import Networking
-import OAuth2
+public import OAuth2
 public import TokenGeneration
 
 /// A verifier of the access tokens in requests to an API.
@@ -9,7 +9,7 @@ public import TokenGeneration
 /// let verifier = AccessTokenVerifier(
 ///     issuer: "https://id.example",
 ///     audience: "https://api.example",
-///     keys: RemoteKeySet(url: jwksURL)
+///     keys: .url(jwksURL)
 /// )
 /// do {
 ///     let token = try await verifier.verify(
@@ -23,7 +23,7 @@ public import TokenGeneration
 /// ```
 ///
 /// Create one verifier and share it. It can accept the tokens of several issuers
-/// (``init(issuers:audience:currentDate:)``). It checks that:
+/// (``init(issuers:audience:)``). It checks that:
 ///
 /// - The token is in the only `Authorization` field. Tokens in a query or a form are ignored,
 ///   because those end up in logs.
@@ -57,6 +57,9 @@ public struct AccessTokenVerifier: Sendable {
     /// verifier.policy.type = .absentOrJWT
     /// verifier.policy.requiredClaims = ["sub", "aud", "exp"]
     /// ```
+    ///
+    /// A key that doesn't state `alg` is for the algorithm in the policy's `algorithms` that fits it,
+    /// or for RS256 if there are none.
     public var policy: ValidationPolicy
     /// The name of the claim with the scope, a string or an array of strings; by default `scope`.
     public var scopeClaim = "scope"
@@ -81,11 +84,12 @@ public struct AccessTokenVerifier: Sendable {
     /// The default is `false`.
     public var requiresBoundTokens = false
 
-    /// The introspection of tokens that aren't JWTs.
+    /// The introspection of tokens that aren't JWTs
+    /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     ///
     /// The default is `nil`, which rejects such tokens. A token in the form of a JWT is verified as
-    /// one and never introspected. A verifier for several issuers uses the introspection of each
-    /// issuer instead of this one (``TrustedIssuer/introspection``).
+    /// one and never introspected, unless the verifier has no keys. A verifier for several issuers
+    /// uses the introspection of each issuer instead of this one (``TrustedIssuer/introspection``).
     public var introspection: CachedTokenIntrospection?
 
     /// The status lists of the issuer, to reject revoked JWTs.
@@ -128,19 +132,53 @@ public struct AccessTokenVerifier: Sendable {
     /// ```
     public var decrypter: JWEDecrypter?
 
-    var keys: IssuerKeys?
+    var jwtVerifier: RemoteJWTVerifier?
     var trusted: TrustedIssuers?
 
-    init(
-        _ policy: ValidationPolicy,
-        keys: IssuerKeys? = nil,
-        introspection: CachedTokenIntrospection? = nil,
-        currentDate: @escaping @Sendable () -> Date
-    ) {
-        self.policy = policy
-        self.policy.currentDate = currentDate
-        self.keys = keys
-        self.introspection = introspection
+    /// Creates a verifier of an issuer's tokens.
+    ///
+    /// To introspect every token, whether or not it's a JWT, pass no keys:
+    ///
+    /// ```swift
+    /// var verifier = AccessTokenVerifier(
+    ///     issuer: "https://id.example",
+    ///     audience: "https://api.example",
+    ///     keys: nil
+    /// )
+    /// verifier.introspection = introspection
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
+    ///   - audience: The issuer's name for this API.
+    ///   - keys: The issuer's keys. The default is those that its metadata names
+    ///     ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); `nil` requires ``introspection`` of
+    ///     all tokens.
+    public init(issuer: String, audience: String, keys: IssuerKeys? = .published) {
+        policy = .accessToken(issuer: issuer, audience: audience)
+        jwtVerifier = keys.map { RemoteJWTVerifier(keys: $0.of(issuer: issuer)) }
+    }
+
+    /// Creates a verifier of the tokens that a well-known issuer makes for this API.
+    ///
+    /// ```swift
+    /// let verifier = AccessTokenVerifier(
+    ///     .entra(tenants: ["8eaef023-2b34-4da1-9baa-8bc8c9d6a490"]),
+    ///     audience: "6e74172b-be56-4843-9ff4-e66a39bb12e3"
+    /// )
+    /// ```
+    ///
+    /// The ``policy`` is the issuer's, instead of that of RFC 9068.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer.
+    ///   - audience: The issuer's name for this API.
+    ///   - keys: The issuer's keys. The default is those that the issuer publishes.
+    public init(_ issuer: TokenIssuer, audience: String, keys: IssuerKeys = .published) {
+        policy = issuer.policy(audience: audience)
+        scopeClaim = issuer.scopeClaim
+        clientClaim = issuer.clientClaim
+        jwtVerifier = RemoteJWTVerifier(keys: keys.of(issuer))
     }
 
     /// Verifies the access token of a request.
@@ -248,7 +286,7 @@ public struct AccessTokenVerifier: Sendable {
 
     /// Returns the text itself if it isn't a JWE or if nothing decrypts it.
     private func opened(_ text: String) throws(TokenError) -> OpenedToken {
-        guard let decrypter, keys != nil || trusted != nil, (try? UnverifiedJWE(compact: text)) != nil else {
+        guard let decrypter, jwtVerifier != nil || trusted != nil, (try? UnverifiedJWE(compact: text)) != nil else {
             return OpenedToken(text: text)
         }
         return try JWEDecrypter?(decrypter).opened(text, "the access token")
@@ -257,19 +295,19 @@ public struct AccessTokenVerifier: Sendable {
     // Verifies a token of the only issuer: the text as presented, for introspection, or the signed
     // token. Only a `TokenError` means that the token is invalid.
     private func verified(_ text: String, _ token: OpenedToken, isJWT: Bool? = nil) async throws -> Verified {
-        if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(token.text)) != nil)) {
+        if let introspection, jwtVerifier == nil || !(isJWT ?? ((try? UnverifiedToken(token.text)) != nil)) {
             let (found, answer) = try await introspected(text, by: introspection)
             return Verified(
                 token: found,
                 use: replayCache == nil ? nil : try use(of: answer, by: introspection)
             )
         }
-        guard let keys else { throw TokenError(.unknownKey, "the verifier has no keys for the token") }
+        guard let jwtVerifier else { throw TokenError(.unknownKey, "the verifier has no keys for the token") }
         if decrypter != nil, token.encryptionHeader == nil {
             try JWEDecrypter?.checkIsEncrypted(text, "the access token")
         }
         let use = replayCache == nil ? nil : SingleUse()
-        let verified = try await keys.verify(token.text, against: use?.policy(policy) ?? policy)
+        let verified = try await jwtVerifier.verify(token.text, against: use?.policy(policy) ?? policy)
         return Verified(
             token: try VerifiedAccessToken(
                 try token.checked(verified),

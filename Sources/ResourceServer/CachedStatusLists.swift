@@ -34,13 +34,12 @@ public final class CachedStatusLists: Sendable {
 
     private let locations: StatusListLocations
     private let issuer: String
-    private let keys: IssuerKeys
+    private let verifier: RemoteJWTVerifier
     private let client: NetworkClient
     private let options: Options
     private let lists: SingleFlightCache<ByteComparedString, Document>
 
-    /// Creates a cache of lists that are signed with the keys that an issuer publishes, without
-    /// fetching anything yet.
+    /// Creates a cache of lists that are signed with an issuer's keys, without fetching anything yet.
     ///
     /// - Parameters:
     ///   - locations: The URLs from which lists may be fetched: one list, or all those in a folder
@@ -51,48 +50,17 @@ public final class CachedStatusLists: Sendable {
     ///   - outage: The handling of tokens while their list can't be renewed.
     ///   - client: The client for requests of the lists.
     ///   - options: The accepted statuses, the lifetime of lists and the limits of requests.
-    public convenience init(
+    public init(
         at locations: [URL],
         issuer: String,
-        keys: RemoteKeySet,
+        keys: IssuerKeys,
         outage: OutageRule,
         client: NetworkClient = NetworkClient(),
         options: Options = Options()
-    ) {
-        self.init(locations, issuer, IssuerKeys(keys, KeySelection()), outage, client, options)
-    }
-
-    /// Creates a cache of lists that are signed with local keys, without fetching anything yet.
-    ///
-    /// - Parameters:
-    ///   - locations: The URLs from which lists may be fetched, as for published keys.
-    ///   - issuer: The issuer of the lists. A list may omit it.
-    ///   - keys: The keys of the issuer.
-    ///   - outage: The handling of tokens while their list can't be renewed.
-    ///   - client: The client for requests of the lists.
-    ///   - options: The accepted statuses, the lifetime of lists and the limits of requests.
-    public convenience init(
-        at locations: [URL],
-        issuer: String,
-        keys: JWKSet,
-        outage: OutageRule,
-        client: NetworkClient = NetworkClient(),
-        options: Options = Options()
-    ) {
-        self.init(locations, issuer, IssuerKeys(keys, KeySelection()), outage, client, options)
-    }
-
-    private init(
-        _ locations: [URL],
-        _ issuer: String,
-        _ keys: IssuerKeys,
-        _ outage: OutageRule,
-        _ client: NetworkClient,
-        _ options: Options
     ) {
         self.locations = StatusListLocations(locations)
         self.issuer = issuer
-        self.keys = keys
+        verifier = RemoteJWTVerifier(keys: keys.of(issuer: issuer))
         self.client = client
         self.options = options
         var policy = SingleFlightCache<ByteComparedString, Document>.Policy(timeout: max(options.timeout, .zero))
@@ -205,7 +173,7 @@ public final class CachedStatusLists: Sendable {
         )
         policy.currentDate = options.timeSource.date
         do {
-            let token = try await keys.verify(String(decoding: response.body, as: UTF8.self), against: policy)
+            let token = try await verifier.verify(String(decoding: response.body, as: UTF8.self), against: policy)
             return try StatusListToken(token, maximumListSize: options.maximumListSize)
         } catch let error as TokenError {
             throw OAuth2Error(

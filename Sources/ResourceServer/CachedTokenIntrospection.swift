@@ -11,11 +11,12 @@ import TokenGeneration
 ///     server: server,
 ///     clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret)
 /// )
-/// let introspection = CachedTokenIntrospection(oauth, lifetime: .seconds(30))
-/// let verifier = AccessTokenVerifier(
+/// var verifier = AccessTokenVerifier(
+///     issuer: server.issuer,
 ///     audience: "https://api.example",
-///     introspection: introspection
+///     keys: nil
 /// )
+/// verifier.introspection = CachedTokenIntrospection(oauth, lifetime: .seconds(30))
 /// ```
 ///
 /// Concurrent requests with the same token share one introspection. The cache contains fingerprints

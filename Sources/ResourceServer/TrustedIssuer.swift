@@ -1,5 +1,3 @@
-public import Foundation
-public import Networking
 public import OAuth2
 internal import OpenSSLCrypto
 public import TokenGeneration
@@ -7,9 +5,7 @@ public import TokenGeneration
 /// One of several authorization servers whose access tokens an ``AccessTokenVerifier`` accepts.
 ///
 /// ```swift
-/// var partners = TrustedIssuer(
-///     discovery: AuthorizationServerDiscovery(issuer: "https://partners.example")
-/// )
+/// var partners = TrustedIssuer(issuer: "https://partners.example")
 /// partners.scopeClaim = "scp"
 /// let verifier = try AccessTokenVerifier(
 ///     issuers: [staff, partners],
@@ -28,7 +24,8 @@ public struct TrustedIssuer: Sendable {
     public var policy: ValidationPolicy?
     /// The name of the claim with the scope.
     public var scopeClaim: String?
-    /// The introspection of the issuer's tokens that aren't JWTs.
+    /// The introspection of the issuer's tokens that aren't JWTs, or of all its tokens if the issuer
+    /// has no keys.
     ///
     /// The default is `nil`, which rejects such tokens.
     public var introspection: CachedTokenIntrospection?
@@ -43,58 +40,18 @@ public struct TrustedIssuer: Sendable {
     /// The default is `nil`, which accepts a JWT until it expires.
     public var statusLists: CachedStatusLists?
 
-    let keys: IssuerKeys?
+    let jwtVerifier: RemoteJWTVerifier?
 
-    /// Creates a trusted issuer whose metadata is discovered
-    /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)), without fetching anything yet.
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery of the issuer's metadata.
-    ///   - client: The client for requests of the keys.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    ///   - selection: The rule that selects the keys for a token.
-    public init(
-        discovery: AuthorizationServerDiscovery,
-        client: NetworkClient = NetworkClient(),
-        options: RemoteKeySet.Options = RemoteKeySet.Options(),
-        selection: KeySelection = KeySelection()
-    ) {
-        let keys = RemoteKeySet(discovery: discovery, client: client, options: options)
-        self.init(issuer: discovery.issuer, keys: keys, selection: selection)
-    }
-
-    /// Creates a trusted issuer whose keys are published at a known URL.
+    /// Creates a trusted issuer, without fetching anything yet.
     ///
     /// - Parameters:
     ///   - issuer: The issuer identifier, exactly as the server writes it.
-    ///   - keys: The issuer's keys.
-    ///   - selection: The rule that selects the keys for a token.
-    public init(issuer: String, keys: RemoteKeySet, selection: KeySelection = KeySelection()) {
+    ///   - keys: The issuer's keys. The default is those that its metadata names
+    ///     ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); `nil` requires ``introspection`` of
+    ///     all tokens.
+    public init(issuer: String, keys: IssuerKeys? = .published) {
         self.issuer = issuer
-        self.keys = IssuerKeys(keys, selection)
-    }
-
-    /// Creates a trusted issuer with local keys.
-    ///
-    /// - Parameters:
-    ///   - issuer: The issuer identifier, exactly as the server writes it.
-    ///   - keys: The issuer's keys.
-    ///   - selection: The rule that selects the keys for a token.
-    public init(issuer: String, keys: JWKSet, selection: KeySelection = KeySelection()) {
-        self.issuer = issuer
-        self.keys = IssuerKeys(keys, selection)
-    }
-
-    /// Creates a trusted issuer whose tokens are all introspected, whether or not they are JWTs
-    /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
-    ///
-    /// - Parameters:
-    ///   - introspection: The introspection at the authorization server.
-    ///   - issuer: The issuer identifier. The default is `nil`, for the server's.
-    public init(introspection: CachedTokenIntrospection, issuer: String? = nil) {
-        self.issuer = issuer ?? introspection.issuer
-        self.introspection = introspection
-        keys = nil
+        jwtVerifier = keys.map { RemoteJWTVerifier(keys: $0.of(issuer: issuer)) }
     }
 }
 
@@ -112,18 +69,12 @@ extension AccessTokenVerifier {
     /// - Parameters:
     ///   - issuers: The issuers.
     ///   - audience: The issuers' name for this API, unless an issuer has its own.
-    ///   - currentDate: A closure that returns the current time.
     /// - Throws: `OAuth2Error` with the code `invalidIssuer` if the list is empty or contains an
     ///   issuer twice, or if two issuers with introspection have the same prefix.
-    public init(
-        issuers: [TrustedIssuer],
-        audience: String,
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) throws(OAuth2Error) {
+    public init(issuers: [TrustedIssuer], audience: String) throws(OAuth2Error) {
         let trusted = try TrustedIssuers(issuers)
-        var policy = ValidationPolicy.accessToken(issuer: trusted.names[0], audience: audience)
+        policy = .accessToken(issuer: trusted.names[0], audience: audience)
         policy.issuer = .oneOf(trusted.names)
-        self.init(policy, currentDate: currentDate)
         self.trusted = trusted
     }
 
@@ -137,148 +88,10 @@ extension AccessTokenVerifier {
         if let audience = issuer.audience, issuer.policy == nil { verifier.policy.audience = .contains(audience) }
         verifier.policy.issuer = .exactly(issuer.issuer)
         verifier.scopeClaim = issuer.scopeClaim ?? scopeClaim
-        verifier.keys = issuer.keys
+        verifier.jwtVerifier = issuer.jwtVerifier
         verifier.introspection = issuer.introspection
         verifier.statusLists = issuer.statusLists
         return verifier
-    }
-
-    /// Creates a verifier of JWTs with the keys that an issuer publishes.
-    ///
-    /// - Parameters:
-    ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
-    ///   - audience: The issuer's name for this API.
-    ///   - keys: The issuer's keys.
-    ///   - selection: The rule that selects the keys for a token.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        issuer: String,
-        audience: String,
-        keys: RemoteKeySet,
-        selection: KeySelection = KeySelection(),
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        let policy = ValidationPolicy.accessToken(issuer: issuer, audience: audience)
-        self.init(policy, keys: IssuerKeys(keys, selection), currentDate: currentDate)
-    }
-
-    /// Creates a verifier of JWTs with local keys.
-    ///
-    /// - Parameters:
-    ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
-    ///   - audience: The issuer's name for this API.
-    ///   - keys: The issuer's keys.
-    ///   - selection: The rule that selects the keys for a token.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        issuer: String,
-        audience: String,
-        keys: JWKSet,
-        selection: KeySelection = KeySelection(),
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        let policy = ValidationPolicy.accessToken(issuer: issuer, audience: audience)
-        self.init(policy, keys: IssuerKeys(keys, selection), currentDate: currentDate)
-    }
-
-    /// Creates a verifier of JWTs with the keys of an issuer whose metadata is discovered
-    /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery of the issuer's metadata.
-    ///   - audience: The issuer's name for this API.
-    ///   - client: The client for requests of the keys.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    ///   - selection: The rule that selects the keys for a token.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        discovery: AuthorizationServerDiscovery,
-        audience: String,
-        client: NetworkClient = NetworkClient(),
-        options: RemoteKeySet.Options = RemoteKeySet.Options(),
-        selection: KeySelection = KeySelection(),
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        self.init(
-            issuer: discovery.issuer,
-            audience: audience,
-            keys: RemoteKeySet(discovery: discovery, client: client, options: options),
-            selection: selection,
-            currentDate: currentDate
-        )
-    }
-
-    /// Creates a verifier that introspects every token at the authorization server, whether or not
-    /// it's a JWT ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
-    ///
-    /// - Parameters:
-    ///   - audience: The issuer's name for this API.
-    ///   - introspection: The introspection at the authorization server.
-    ///   - issuer: The required issuer of tokens if the server names one. The default is `nil`, for
-    ///     the server that is asked.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        audience: String,
-        introspection: CachedTokenIntrospection,
-        issuer: String? = nil,
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        let policy = ValidationPolicy.accessToken(issuer: issuer ?? introspection.issuer, audience: audience)
-        self.init(policy, introspection: introspection, currentDate: currentDate)
-    }
-
-    /// Creates a verifier of the tokens that a well-known issuer makes for this API.
-    ///
-    /// ```swift
-    /// let verifier = AccessTokenVerifier(
-    ///     .entra(tenants: ["8eaef023-2b34-4da1-9baa-8bc8c9d6a490"]),
-    ///     audience: "6e74172b-be56-4843-9ff4-e66a39bb12e3"
-    /// )
-    /// ```
-    ///
-    /// The ``policy`` is the issuer's, instead of that of RFC 9068.
-    ///
-    /// - Parameters:
-    ///   - issuer: The issuer.
-    ///   - audience: The issuer's name for this API.
-    ///   - keys: The issuer's keys. The default, `nil`, fetches those that the issuer publishes.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        _ issuer: TokenIssuer,
-        audience: String,
-        keys: RemoteKeySet? = nil,
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        let keys = IssuerKeys(keys ?? RemoteKeySet(issuer), issuer.selection)
-        self.init(issuer, audience, keys, currentDate)
-    }
-
-    /// Creates a verifier of the tokens that a well-known issuer makes for this API, with local
-    /// keys.
-    ///
-    /// - Parameters:
-    ///   - issuer: The issuer.
-    ///   - audience: The issuer's name for this API.
-    ///   - keys: The issuer's keys.
-    ///   - currentDate: A closure that returns the current time.
-    public init(
-        _ issuer: TokenIssuer,
-        audience: String,
-        keys: JWKSet,
-        currentDate: @escaping @Sendable () -> Date = { Date() }
-    ) {
-        self.init(issuer, audience, IssuerKeys(keys, issuer.selection), currentDate)
-    }
-
-    private init(
-        _ issuer: TokenIssuer,
-        _ audience: String,
-        _ keys: IssuerKeys,
-        _ currentDate: @escaping @Sendable () -> Date
-    ) {
-        self.init(issuer.policy(audience: audience), keys: keys, currentDate: currentDate)
-        scopeClaim = issuer.scopeClaim
-        clientClaim = issuer.clientClaim
     }
 }
 

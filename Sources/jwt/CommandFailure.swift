@@ -54,6 +54,10 @@ struct CommandFailure: Error {
         case .endpointMissing:
             message = String(error.message.prefix { $0 != ";" })
             advice = "; pass --issuer ISSUER to discover it, or --device-endpoint URL or --authorization-endpoint URL"
+        case .protocolViolation:
+            if let cause = error.cause as? TokenError, !message.contains(cause.message) {
+                message = "\(error.message.prefix { $0 != ";" }): \(cause.message)"
+            }
         case .assertionFailed, .grantFailed:
             if let cause = error.cause as? WorkloadIdentityError { message += ": \(cause.message)" }
         case .unsupportedTokenType: advice = "; use --dpop to bind tokens to a key"

@@ -77,7 +77,7 @@ struct TokenGate: Sendable {
     private let verifier: AccessTokenVerifier
 
     init(keys: URL, issuer: String, audience: String) {
-        var verifier = AccessTokenVerifier(issuer: issuer, audience: audience, keys: RemoteKeySet(url: keys))
+        var verifier = AccessTokenVerifier(issuer: issuer, audience: audience, keys: .url(keys))
         verifier.realm = "reports"
         self.verifier = verifier
     }

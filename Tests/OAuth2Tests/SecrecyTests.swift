@@ -208,12 +208,14 @@ struct SecrecyTests {
                 metadata: ClientMetadata(["redirect_uris": ["https://app.example/r"]])
             ),
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
-            keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
-            IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
+            keys, keys.status, RemoteJWTVerifier(keys: .remote(keys)), IssuerKeys.remote(keys),
+            IssuerKeys.key(try VerificationKey(secret: Data(secret.utf8), algorithm: .hs256)),
+            AuthenticationChallenge.BearerError.invalidToken,
+            IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: .fixed(JWKSet(keys: []))),
             IDTokenRule.skipIDTokenCheck, ExpectedIDToken.requested(nonce: secret), ResourceRule.everyHTTPSOrigin,
-            SignedResponseVerifier(keys: keys), ResponseMode.jwt,
+            SignedResponseVerifier(keys: .remote(keys)), ResponseMode.jwt,
             SecuredMessage.idToken,
-            TrustedIssuer(issuer: "https://a.example", keys: keys),
+            TrustedIssuer(issuer: "https://a.example", keys: .remote(keys)),
             PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
             ClientRegistrar(server: EndpointFixture.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
@@ -227,7 +229,8 @@ struct SecrecyTests {
             .json(#"{"active":false}"#)
         )
         let introspection = CachedTokenIntrospection(fixture.oauth)
-        var verifier = AccessTokenVerifier(audience: "https://api.example", introspection: introspection)
+        var verifier = AccessTokenVerifier(issuer: "https://id.example", audience: "https://api.example", keys: nil)
+        verifier.introspection = introspection
         verifier.nonces = try RotatingDPoPNonces(secret: Secret(secret))
         let good = ProtectedRequest(
             method: .get,

@@ -33,7 +33,7 @@ var authentication: any ClientAuthentication { given() }
 var authenticator: OAuth2Authenticator { given() }
 var idToken: String { given() }
 var issuer: String { given() }
-var keys: RemoteKeySet { given() }
+var keys: IssuerKeys { given() }
 var jwksURL: URL { given() }
 var nonce: String { given() }
 var oauth: OAuth2Client { given() }

@@ -98,8 +98,8 @@ struct OAuthSuite {
         var jwk = service.verificationKey.jwk
         jwk.members["use"] = "sig"
         let document = JWKSet(keys: [jwk])
-        let keys = RemoteKeySet(
-            url: URL(string: "https://id.example/jwks")!,
+        let keys = IssuerKeys.url(
+            URL(string: "https://id.example/jwks")!,
             client: NetworkClient(transport: OneDocument(body: document.serializedData()))
         )
         let verifier = AccessTokenVerifier(issuer: issuer, audience: audience, keys: keys)

@@ -115,7 +115,7 @@ struct AccessTokenMiddlewareTests {
                 service.verifier = AccessTokenVerifier(
                     issuer: service.authorization.metadata.issuer,
                     audience: ProtectedService.url,
-                    keys: RemoteKeySet(url: URL(string: "http://127.0.0.1:1/jwks")!)
+                    keys: .url(URL(string: "http://127.0.0.1:1/jwks")!)
                 )
             }
         ) { service, client in

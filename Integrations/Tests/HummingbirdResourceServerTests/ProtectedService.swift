@@ -24,7 +24,7 @@ struct ProtectedService {
         verifier = AccessTokenVerifier(
             issuer: authorization.metadata.issuer,
             audience: Self.url,
-            keys: authorization.keys
+            keys: .fixed(authorization.keys)
         )
         verifier.realm = "reports"
     }

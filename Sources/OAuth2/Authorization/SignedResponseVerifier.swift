@@ -8,7 +8,7 @@ public import TokenGeneration
 ///
 /// ```swift
 /// let verifier = SignedResponseVerifier(
-///     keys: RemoteKeySet(discovery: discovery),
+///     keys: .discovered(by: discovery),
 ///     algorithms: [.es256]
 /// )
 /// let request = try oauth.authorizationRequest(
@@ -32,7 +32,8 @@ public struct SignedResponseVerifier: Sendable {
     /// The algorithms that the server may sign responses with: the client's registered
     /// `authorization_signed_response_alg` or `introspection_signed_response_alg`.
     ///
-    /// The default is RS256 alone, as in the specifications. The algorithm `none` isn't supported.
+    /// The default is RS256 alone, as in the specifications, or the algorithm of a single key. The
+    /// algorithm `none` isn't supported.
     public let algorithms: Set<JWSAlgorithm>
     /// The server's name for the resource server that introspects tokens, which an introspection
     /// response must have in `aud`.
@@ -56,36 +57,17 @@ public struct SignedResponseVerifier: Sendable {
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
-    private let keys: IssuerKeys
+    private let verifier: RemoteJWTVerifier
 
-    /// Creates a verifier with the server's published keys.
+    /// Creates a verifier.
     ///
     /// - Parameters:
-    ///   - keys: The server's keys.
-    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
-    public init(keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
-    }
-
-    /// Creates a verifier with a fixed key set.
-    ///
-    /// - Parameters:
-    ///   - keys: The server's keys.
-    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
-    public init(keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        self.init(IssuerKeys(keys, KeySelection(expecting: algorithms)), algorithms)
-    }
-
-    /// Creates a verifier with one key, such as the client's secret for HS256.
-    ///
-    /// - Parameter key: The key. Its algorithm is the only accepted one.
-    public init(key: VerificationKey) {
-        self.init(.fixed(JWTVerifier(key: key)), [key.algorithm])
-    }
-
-    private init(_ keys: IssuerKeys, _ algorithms: Set<JWSAlgorithm>) {
-        self.keys = keys
-        self.algorithms = algorithms
+    ///   - keys: The server's keys, or a key that is the client's secret for HS256.
+    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or the
+    ///     algorithm of ``IssuerKeys/key(_:)``.
+    public init(keys: IssuerKeys, algorithms: Set<JWSAlgorithm>? = nil) {
+        verifier = RemoteJWTVerifier(keys: keys)
+        self.algorithms = keys.algorithms(algorithms)
     }
 
     /// Returns the claims of an authorization response (JARM §2.4), for which `iss` must equal
@@ -104,8 +86,9 @@ public struct SignedResponseVerifier: Sendable {
         )
         // The server's access tokens and other JWTs aren't authorization responses.
         policy.type = .absentOrJWT
+        policy.algorithms = algorithms
         do {
-            return try await keys.verify(
+            return try await verifier.verify(
                 response,
                 "the authorization response",
                 decrypter: decrypter,
@@ -149,8 +132,9 @@ public struct SignedResponseVerifier: Sendable {
             currentDate: currentDate
         )
         policy.prohibitedClaims = ["sub", "exp"]
+        policy.algorithms = algorithms
         do {
-            let token = try await keys.verify(
+            let token = try await verifier.verify(
                 response,
                 "the introspection response",
                 decrypter: decrypter,

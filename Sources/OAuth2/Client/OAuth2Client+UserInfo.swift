@@ -18,18 +18,19 @@ extension OAuth2Client {
     ///     ``OAuth2Authenticator`` for the endpoint's origin, which adds the user's access token to
     ///     the request, refreshes it, and proves possession of its key.
     ///   - keys: The keys that verify a signed response, which the client then requires. The
-    ///     default, `nil`, accepts only responses without a signature.
+    ///     default, `nil`, accepts only responses without a signature. Keep fetched keys between
+    ///     calls, because the value has their cache.
     ///   - decrypter: The decrypter of an encrypted response, which the client then requires. The
     ///     default, `nil`, rejects encrypted responses.
     /// - Returns: The user's claims.
     /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or the authenticator's
     ///   error; `endpointMissing`, `insecureTransport`, `serverTransient`, `serverUnreachable`;
     ///   `protocolViolation`, with a `TokenError` as its cause, for a response that is neither JSON
-    ///   nor a valid JWT; `CancellationError` if the task is cancelled.
+    ///   nor a valid JWT; the errors of ``RemoteKeySet/keys()``; `CancellationError` if the task is cancelled.
     public func userInfo(
         subject: String,
         authorized: NetworkClient,
-        keys: JWKSet? = nil,
+        keys: IssuerKeys? = nil,
         decrypter: JWEDecrypter? = nil
     ) async throws -> UserInfo {
         let place = "the UserInfo endpoint"
@@ -48,9 +49,9 @@ extension OAuth2Client {
             let isPlain = keys == nil && decrypter == nil
             let types = isPlain ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
-            return request
-        } read: { response in
-            let answer = AnswerMembers(members: try protection.claims(of: response, from: place), place: place)
+            return (request, .none)
+        } read: { response, _ in
+            let answer = AnswerMembers(members: try await protection.claims(of: response, from: place), place: place)
             guard try answer.required("sub").utf8.elementsEqual(subject.utf8) else {
                 throw OAuth2Error(
                     .subjectMismatch,
@@ -64,13 +65,13 @@ extension OAuth2Client {
 
 /// The protection that UserInfo responses must have, as the client registered it.
 private struct UserInfoProtection {
-    let keys: JWKSet?
+    let keys: IssuerKeys?
     let decrypter: JWEDecrypter?
     let issuer: String
     let clientID: String
     let currentDate: @Sendable () -> Date
 
-    func claims(of response: HTTPResponse, from place: String) throws(OAuth2Error) -> JSONObject {
+    func claims(of response: HTTPResponse, from place: String) async throws -> JSONObject {
         guard response.hasMediaType("application/jwt") else {
             // A client that registered protection must not accept a response without it.
             guard decrypter == nil else {
@@ -91,8 +92,8 @@ private struct UserInfoProtection {
             )
         }
         do {
-            return try claims(in: String(decoding: response.body, as: UTF8.self))
-        } catch {
+            return try await claims(in: String(decoding: response.body, as: UTF8.self))
+        } catch let error as TokenError {
             throw OAuth2Error(
                 .protocolViolation,
                 "the JWT from \(place) isn't valid",
@@ -102,7 +103,7 @@ private struct UserInfoProtection {
         }
     }
 
-    private func claims(in text: String) throws(TokenError) -> JSONObject {
+    private func claims(in text: String) async throws -> JSONObject {
         let what = "the UserInfo response"
         var policy = ValidationPolicy(
             issuer: .exactly(issuer),
@@ -114,7 +115,8 @@ private struct UserInfoProtection {
         )
         if let keys {
             let opened = try decrypter.opened(text, what)
-            return try opened.checked(try JWTVerifier(keys: keys, policy: policy).verify(opened.text)).claims
+            return try opened.checked(try await RemoteJWTVerifier(keys: keys, policy: policy).verify(opened.text))
+                .claims
         }
         guard let decrypter else { return [:] }
         try JWEDecrypter?.checkIsEncrypted(text, what)

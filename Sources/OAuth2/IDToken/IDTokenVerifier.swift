@@ -8,7 +8,7 @@ public import TokenGeneration
 /// let verifier = IDTokenVerifier(
 ///     issuer: "https://id.example",
 ///     clientID: "shop",
-///     keys: RemoteKeySet(url: jwksURL)
+///     keys: .url(jwksURL)
 /// )
 /// let user = try await verifier.verify(
 ///     idToken,
@@ -29,7 +29,8 @@ public struct IDTokenVerifier: Sendable {
     /// The accepted signature algorithms: the client's `id_token_signed_response_alg`.
     ///
     /// The default is RS256 alone, as in [OpenID Connect
-    /// registration](https://openid.net/specs/openid-connect-registration-1_0.html).
+    /// registration](https://openid.net/specs/openid-connect-registration-1_0.html), or the
+    /// algorithm of a single key.
     public let algorithms: Set<JWSAlgorithm>
     /// The tolerated difference between the clocks.
     ///
@@ -67,41 +68,24 @@ public struct IDTokenVerifier: Sendable {
     public var currentDate: @Sendable () -> Date = { Date() }
 
     private let provider: IdentityProvider
-    private let keys: IssuerKeys
+    fileprivate let verifier: RemoteJWTVerifier
 
-    /// Creates a verifier with the provider's published keys.
+    /// Creates a verifier.
     ///
     /// - Parameters:
     ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
-    ///   - keys: The provider's keys.
-    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
-    public init(issuer: String, clientID: String, keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        let provider = IdentityProvider(issuer: issuer, algorithms: algorithms)
-        self.init(provider, clientID, algorithms, IssuerKeys(keys, provider.selection))
-    }
-
-    /// Creates a verifier with a fixed key set.
-    ///
-    /// - Parameters:
-    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
-    ///   - clientID: The client's ID at the provider.
-    ///   - keys: The provider's keys.
-    ///   - algorithms: The accepted signature algorithms. The default is RS256 alone.
-    public init(issuer: String, clientID: String, keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        let provider = IdentityProvider(issuer: issuer, algorithms: algorithms)
-        self.init(provider, clientID, algorithms, IssuerKeys(keys, provider.selection))
-    }
-
-    /// Creates a verifier with one key, such as the client's secret for tokens signed with HS256.
-    ///
-    /// - Parameters:
-    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
-    ///   - clientID: The client's ID at the provider.
-    ///   - key: The key. Its algorithm is the only accepted one.
-    public init(issuer: String, clientID: String, key: VerificationKey) {
-        let provider = IdentityProvider(issuer: issuer)
-        self.init(provider, clientID, [key.algorithm], .fixed(JWTVerifier(key: key)))
+    ///   - keys: The provider's keys. The default is those that its metadata names.
+    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or the
+    ///     algorithm of ``IssuerKeys/key(_:)``.
+    public init(
+        issuer: String,
+        clientID: String,
+        keys: IssuerKeys = .published,
+        algorithms: Set<JWSAlgorithm>? = nil
+    ) {
+        let algorithms = keys.algorithms(algorithms)
+        self.init(IdentityProvider(issuer: issuer, algorithms: algorithms), clientID: clientID, keys: keys)
     }
 
     /// Creates a verifier of the ID tokens of a well-known provider.
@@ -117,39 +101,14 @@ public struct IDTokenVerifier: Sendable {
     /// - Parameters:
     ///   - provider: The provider.
     ///   - clientID: The client's ID at the provider.
-    ///   - keys: The provider's keys. The default, `nil`, fetches those that the provider
-    ///     publishes. To share keys between verifiers, or to use another client, pass a
-    ///     ``RemoteKeySet``.
-    public init(_ provider: IdentityProvider, clientID: String, keys: RemoteKeySet? = nil) {
-        let keys = IssuerKeys(keys ?? RemoteKeySet(provider), provider.selection)
-        self.init(provider, clientID, provider.policy.algorithms ?? [], keys)
-    }
-
-    /// Creates a verifier of the ID tokens of a well-known provider, with a fixed key set.
-    ///
-    /// - Parameters:
-    ///   - provider: The provider.
-    ///   - clientID: The client's ID at the provider.
-    ///   - keys: The provider's keys.
-    public init(_ provider: IdentityProvider, clientID: String, keys: JWKSet) {
-        self.init(provider, clientID, provider.policy.algorithms ?? [], IssuerKeys(keys, provider.selection))
-    }
-
-    private init(
-        _ provider: IdentityProvider,
-        _ clientID: String,
-        _ algorithms: Set<JWSAlgorithm>,
-        _ keys: IssuerKeys
-    ) {
+    ///   - keys: The provider's keys. The default is those that the provider publishes.
+    public init(_ provider: IdentityProvider, clientID: String, keys: IssuerKeys = .published) {
         self.provider = provider
         issuer = provider.issuer
         self.clientID = clientID
-        self.algorithms = algorithms
-        self.keys = keys
+        algorithms = provider.policy.algorithms ?? []
+        verifier = RemoteJWTVerifier(keys: keys.of(provider))
     }
-
-    /// Loads the provider's keys, so that a verification soon afterwards rarely needs the network.
-    func prepare() async throws { try await keys.prepare() }
 
     /// Verifies an ID token.
     ///
@@ -198,7 +157,7 @@ public struct IDTokenVerifier: Sendable {
         policy.requiredClaims += requiredClaims
         policy.checks += checks
         policy.currentDate = currentDate
-        return try await keys.verify(
+        return try await verifier.verify(
             idToken,
             "the ID token",
             decrypter: decrypter,
@@ -296,7 +255,7 @@ extension OAuth2Client {
     /// Requests tokens, and verifies the ID token that comes with them if there's a check.
     func verifying(_ check: IDTokenCheck?, _ request: () async throws -> IssuedTokens) async throws -> IssuedTokens {
         // The response with the tokens uses up the code, so load the keys before it.
-        try await check?.verifier.prepare()
+        try await check?.verifier.verifier.prepare()
         var tokens = try await request()
         tokens.idToken = try await check?.verifiedToken(of: tokens)
         return tokens

@@ -1,43 +1,192 @@
+public import Foundation
+public import Networking
 internal import OpenSSLCrypto
 public import TokenGeneration
 
-package enum IssuerKeys: Sendable {
-    case remote(RemoteJWTVerifier)
-    case fixed(JWTVerifier)
-
-    package init(_ keys: RemoteKeySet, _ selection: KeySelection) {
-        self = .remote(RemoteJWTVerifier(keys: keys, selection: selection))
+/// An issuer's keys, for a verifier of its tokens or messages.
+///
+/// ```swift
+/// let verifier = AccessTokenVerifier(
+///     issuer: "https://id.example",
+///     audience: "https://api.example",
+///     keys: .url(jwksURL)
+/// )
+/// ```
+///
+/// Fetched keys are cached, as ``RemoteKeySet`` describes. Verifiers that get the same value share
+/// the cache.
+///
+/// Some issuers publish keys without `alg`
+/// ([RFC 7517 §4.4](https://www.rfc-editor.org/rfc/rfc7517#section-4.4)). Unless ``selection``
+/// assumes algorithms, such a key is for the only one of the verifier's algorithms that fits it.
+/// These are the policy's `algorithms`, or RS256 if the policy names none.
+public struct IssuerKeys: Sendable {
+    enum Source: Sendable {
+        /// The issuer is known to the verifier only.
+        case published
+        case remote(RemoteKeySet)
+        case fixed(JWKSet)
+        case key(VerificationKey)
     }
 
-    package init(_ keys: JWKSet, _ selection: KeySelection) {
-        self = .fixed(JWTVerifier(keys: keys, selection: selection))
+    let source: Source
+    /// The rules that select the keys for a token.
+    ///
+    /// The default, `nil`, is for the rules of the verifier's well-known issuer, or `KeySelection()`.
+    public var selection: KeySelection?
+
+    private init(_ source: Source, _ selection: KeySelection? = nil) {
+        self.source = source
+        self.selection = selection
     }
 
-    /// Fetches the keys if necessary, and returns the version of the set.
-    @discardableResult
-    package func prepare() async throws -> Int {
-        guard case .remote(let verifier) = self else { return 0 }
-        return try await verifier.keys.loaded().version
+    /// The set of fetched keys, for example for its ``RemoteKeySet/status``; `nil` for other keys.
+    public var keySet: RemoteKeySet? {
+        if case .remote(let keySet) = source { keySet } else { nil }
     }
 
-    package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
-        switch self {
-        case .remote(let verifier): try await verifier.verify(token, against: policy)
-        case .fixed(let verifier): try verifier.verify(token, against: policy)
+    /// The keys that the verifier's issuer publishes: at the URL that is known for a well-known
+    /// issuer, or at the `jwks_uri` of the issuer's metadata.
+    ///
+    /// A verifier that isn't for a certain issuer fails with the code `endpointMissing`.
+    public static let published = IssuerKeys(.published)
+
+    /// Returns the keys at a URL, without fetching anything yet.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the keys, an issuer's `jwks_uri`.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    /// - Returns: The keys.
+    public static func url(
+        _ url: URL,
+        client: NetworkClient = NetworkClient(),
+        options: RemoteKeySet.Options = RemoteKeySet.Options()
+    ) -> IssuerKeys {
+        .remote(RemoteKeySet(url: url, client: client, options: options))
+    }
+
+    /// Returns the keys of an issuer whose metadata names their URL
+    /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)), without fetching anything yet.
+    ///
+    /// - Parameters:
+    ///   - discovery: The discovery of the issuer's metadata, used for each fetch of the keys.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    /// - Returns: The keys.
+    public static func discovered(
+        by discovery: AuthorizationServerDiscovery,
+        client: NetworkClient = NetworkClient(),
+        options: RemoteKeySet.Options = RemoteKeySet.Options()
+    ) -> IssuerKeys {
+        .remote(RemoteKeySet(discovery: discovery, client: client, options: options))
+    }
+
+    /// Returns the keys that a well-known issuer publishes, without fetching anything yet.
+    ///
+    /// The keys are at the issuer's `keySetURL`, or at the `jwks_uri` of its metadata ([OpenID
+    /// Connect Discovery 1.0
+    /// §3](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata)). The
+    /// metadata must name the issuer and needs no other endpoint. If neither is known, fetching the
+    /// keys fails with the code `endpointMissing`.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer.
+    ///   - client: The client for the requests. For a Kubernetes cluster, it may have to trust the
+    ///     cluster's certificate authority and authenticate.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    /// - Returns: The keys, with the issuer's rules of key selection.
+    public static func published(
+        by issuer: TokenIssuer,
+        client: NetworkClient = NetworkClient(),
+        options: RemoteKeySet.Options = RemoteKeySet.Options()
+    ) -> IssuerKeys {
+        let keySet = RemoteKeySet(publishedAt: issuer.keySetURL, by: issuer.metadataIssuer, client, options)
+        return IssuerKeys(.remote(keySet), issuer.selection)
+    }
+
+    /// Returns the keys that a well-known identity provider publishes, without fetching anything
+    /// yet.
+    ///
+    /// - Parameters:
+    ///   - provider: The provider.
+    ///   - client: The client for the requests.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    /// - Returns: The keys, with the provider's rules of key selection.
+    public static func published(
+        by provider: IdentityProvider,
+        client: NetworkClient = NetworkClient(),
+        options: RemoteKeySet.Options = RemoteKeySet.Options()
+    ) -> IssuerKeys {
+        let keySet = RemoteKeySet(publishedAt: provider.keySetURL, by: provider.issuer, client, options)
+        return IssuerKeys(.remote(keySet), provider.selection)
+    }
+
+    /// Returns the keys of a set that the application created.
+    ///
+    /// - Parameter keySet: The set.
+    /// - Returns: The keys.
+    public static func remote(_ keySet: RemoteKeySet) -> IssuerKeys { IssuerKeys(.remote(keySet)) }
+
+    /// Returns keys that don't change.
+    ///
+    /// - Parameter keys: The keys.
+    /// - Returns: The keys.
+    public static func fixed(_ keys: JWKSet) -> IssuerKeys { IssuerKeys(.fixed(keys)) }
+
+    /// Returns a single key, such as a client's secret for HS256.
+    ///
+    /// A token's `kid` is ignored.
+    ///
+    /// - Parameter key: The key. Its algorithm is the only accepted one.
+    /// - Returns: The key.
+    public static func key(_ key: VerificationKey) -> IssuerKeys { IssuerKeys(.key(key)) }
+
+    package func of(_ issuer: TokenIssuer) -> IssuerKeys {
+        resolved(issuer.selection) { .published(by: issuer) }
+    }
+
+    func of(_ provider: IdentityProvider) -> IssuerKeys {
+        resolved(provider.selection) { .published(by: provider) }
+    }
+
+    package func of(issuer: String) -> IssuerKeys { of(IdentityProvider(issuer: issuer)) }
+
+    private func resolved(_ selection: KeySelection, _ published: () -> IssuerKeys) -> IssuerKeys {
+        let keys = if case .published = source { published() } else { self }
+        return IssuerKeys(keys.source, self.selection ?? selection)
+    }
+
+    /// The algorithms that a client registered, of which RS256 is the default.
+    func algorithms(_ named: Set<JWSAlgorithm>?) -> Set<JWSAlgorithm> {
+        if let named { return named }
+        return if case .key(let key) = source { [key.algorithm] } else { [.rs256] }
+    }
+}
+
+extension RemoteKeySet {
+    fileprivate convenience init(publishedAt url: URL?, by name: String?, _ client: NetworkClient, _ options: Options) {
+        guard url == nil, let name else {
+            self.init(client: client, options: options) {
+                guard let url else {
+                    throw OAuth2Error(
+                        .endpointMissing,
+                        "the URL of the issuer's keys isn't known; set its keySetURL, or pass the keys"
+                    )
+                }
+                return url
+            }
+            return
         }
-    }
-
-    /// Requires an encrypted token if and only if there's a decrypter.
-    func verify(
-        _ text: String,
-        _ what: String,
-        decrypter: JWEDecrypter?,
-        algorithms: Set<JWSAlgorithm>,
-        against policy: ValidationPolicy
-    ) async throws -> VerifiedToken {
-        let opened = try decrypter.opened(text, what)
-        try UnverifiedToken(opened.text, maximumSize: policy.limits.size).checkAlgorithm(algorithms, of: what)
-        return try opened.checked(try await verify(opened.text, against: policy))
+        var discovery = AuthorizationServerDiscovery.Options()
+        discovery.timing.timeSource = options.timeSource
+        let source = MetadataSource(
+            issuer: name,
+            client: client,
+            options: discovery,
+            parse: MetadataDocument.keySetURL(in:issuer:)
+        )
+        self.init(client: client, options: options) { try await source.value() }
     }
 }
 
@@ -89,13 +238,6 @@ extension JWEDecrypter? {
     private static func segmentCount(of text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: ".") } + 1 }
 }
 
-extension KeySelection {
-    /// Creates a selection that assumes the expected algorithms for keys that don't state one.
-    init(expecting algorithms: Set<JWSAlgorithm>) {
-        self.init(assumedAlgorithms: algorithms.sorted { $0.rawValue < $1.rawValue })
-    }
-}
-
 extension UnverifiedToken {
     /// Rejects a token signed with an unexpected algorithm, before its key is fetched.
     func checkAlgorithm(_ algorithms: Set<JWSAlgorithm>, of what: String) throws(TokenError) {
@@ -103,9 +245,10 @@ extension UnverifiedToken {
         // `none` isn't a valid `JWSAlgorithm`, so it never matches.
         guard let algorithm = name.flatMap(JWSAlgorithm.init(rawValue:)), algorithms.contains(algorithm) else {
             let expected = algorithms.map(\.rawValue).sorted().joined(separator: " or ")
+            let found = name.map { "“alg” is \(TokenError.shown($0))" } ?? "there is no “alg”"
             throw TokenError(
                 .algorithmMismatch,
-                "\(what) is not signed with the algorithm registered for the client: \(expected)"
+                "\(what) must be signed with \(expected), but \(found); set the verifier's `algorithms` to the registered one"
             )
         }
     }

@@ -1,46 +1,41 @@
-import Foundation
-public import Networking
 import Synchronization
 public import TokenGeneration
 
-/// A verifier of tokens with the keys of a ``RemoteKeySet``, like a `JWTVerifier` for local keys.
+/// A verifier of tokens with an issuer's keys, like a `JWTVerifier` that fetches its keys.
 ///
 /// ```swift
-/// let keys = RemoteKeySet(url: jwksURL)
 /// let verifier = RemoteJWTVerifier(
-///     keys: keys,
+///     keys: .url(jwksURL),
 ///     policy: .plain(issuer: "https://id.example", audience: "orders")
 /// )
-/// let token = try await verifier.verify(text)
+/// let claims = try await verifier.verify(text, as: OrderClaims.self)
 /// ```
 ///
 /// Create one verifier for each kind of token and share it. While its keys are valid, it verifies
-/// without waiting. If a token's key isn't among them, the verifier fetches the set again, within
-/// its cooldown, and retries once. That applies to a token with an unknown `kid`, and to one
-/// without `kid` whose algorithm or signature matches none of the keys.
+/// without waiting. If a token's key isn't among fetched keys, the verifier fetches them again,
+/// within their cooldown, and retries once. That applies to a token with an unknown `kid`, and to
+/// one without `kid` whose algorithm or signature matches none of the keys.
 public final class RemoteJWTVerifier: Sendable {
-    /// The keys.
-    public let keys: RemoteKeySet
+    private struct Prepared {
+        let version: Int
+        let algorithms: Set<JWSAlgorithm>?
+        let verifier: JWTVerifier
+    }
 
-    private let selection: KeySelection
+    /// The keys.
+    public let keys: IssuerKeys
+
     private let policy: ValidationPolicy
     /// The verifier for the latest version of the keys.
-    private let prepared = Mutex<(version: Int, verifier: JWTVerifier)?>(nil)
+    private let prepared = Mutex<Prepared?>(nil)
 
     /// Creates a verifier.
     ///
     /// - Parameters:
     ///   - keys: The keys.
-    ///   - selection: The rule that selects the keys for a token. For issuers that publish keys
-    ///     without `alg`, pass the algorithm: `KeySelection(assumedAlgorithms: [.rs256])`.
     ///   - policy: The policy that tokens must meet.
-    public init(
-        keys: RemoteKeySet,
-        selection: KeySelection = KeySelection(),
-        policy: ValidationPolicy = ValidationPolicy()
-    ) {
+    public init(keys: IssuerKeys, policy: ValidationPolicy = ValidationPolicy()) {
         self.keys = keys
-        self.selection = selection
         self.policy = policy
     }
 
@@ -59,14 +54,9 @@ public final class RemoteJWTVerifier: Sendable {
     /// - Parameters:
     ///   - issuer: The issuer.
     ///   - audience: The value that `aud` must be or contain.
-    ///   - keys: The issuer's keys. The default, `nil`, fetches those that the issuer publishes. To
-    ///     share keys between verifiers, or to use another client, pass a ``RemoteKeySet``.
-    public convenience init(_ issuer: TokenIssuer, audience: String, keys: RemoteKeySet? = nil) {
-        self.init(
-            keys: keys ?? RemoteKeySet(issuer),
-            selection: issuer.selection,
-            policy: issuer.policy(audience: audience)
-        )
+    ///   - keys: The issuer's keys. The default is those that the issuer publishes.
+    public convenience init(_ issuer: TokenIssuer, audience: String, keys: IssuerKeys = .published) {
+        self.init(keys: keys.of(issuer), policy: issuer.policy(audience: audience))
     }
 
     /// Verifies a token.
@@ -79,6 +69,18 @@ public final class RemoteJWTVerifier: Sendable {
     ///   waits for keys.
     public func verify(_ token: String) async throws -> VerifiedToken {
         try await verify(token, against: policy)
+    }
+
+    /// Verifies a token and decodes its claims.
+    ///
+    /// - Parameters:
+    ///   - token: A compact JWS.
+    ///   - type: The type to decode. Its dates are decoded from seconds since 1970.
+    /// - Returns: The claims.
+    /// - Throws: The errors of ``verify(_:)``, and `TokenError` with the code `malformedClaim` if
+    ///   the claims don't match the type.
+    public func verify<Claims: Decodable>(_ token: String, as type: Claims.Type) async throws -> Claims {
+        try await verify(token).decode(as: type)
     }
 
     /// Verifies a token that may be used only once, and remembers it, so that the next use is
@@ -102,26 +104,70 @@ public final class RemoteJWTVerifier: Sendable {
         return verified
     }
 
-    func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
-        let loaded: LoadedKeys
-        if let current = keys.current() { loaded = current } else { loaded = try await keys.loaded() }
-        do {
-            return try verifier(for: loaded).verify(token, against: policy)
-        } catch {
-            guard Self.mayMeanAnotherKey(token, error, policy) else { throw error }
-            let newer = try await keys.loaded(beyond: loaded)
-            guard newer.version != loaded.version else { throw error }
-            return try verifier(for: newer).verify(token, against: policy)
+    /// Loads the keys, so that a verification soon afterwards rarely needs the network.
+    func prepare() async throws {
+        guard let keySet = keys.keySet, keySet.current() == nil else { return }
+        _ = try await keySet.loaded()
+    }
+
+    package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
+        switch keys.source {
+        case .published:
+            throw OAuth2Error(
+                .endpointMissing,
+                "the verifier isn't for a certain issuer, so the keys can't be `.published`; pass `.url`"
+            )
+        case .key(let key):
+            return try verifier(policy) { _ in JWTVerifier(key: key) }.verify(token, against: policy)
+        case .fixed(let keys):
+            return try verifier(policy) { JWTVerifier(keys: keys, selection: $0) }.verify(token, against: policy)
+        case .remote(let keySet):
+            let loaded: LoadedKeys
+            if let current = keySet.current() { loaded = current } else { loaded = try await keySet.loaded() }
+            do {
+                return try verifier(policy, loaded).verify(token, against: policy)
+            } catch {
+                guard Self.mayMeanAnotherKey(token, error, policy) else { throw error }
+                let newer = try await keySet.loaded(beyond: loaded)
+                guard newer.version != loaded.version else { throw error }
+                return try verifier(policy, newer).verify(token, against: policy)
+            }
         }
     }
 
-    private func verifier(for loaded: LoadedKeys) -> JWTVerifier {
+    /// Requires an encrypted token if and only if there's a decrypter.
+    func verify(
+        _ text: String,
+        _ what: String,
+        decrypter: JWEDecrypter?,
+        algorithms: Set<JWSAlgorithm>,
+        against policy: ValidationPolicy
+    ) async throws -> VerifiedToken {
+        let opened = try decrypter.opened(text, what)
+        try UnverifiedToken(opened.text, maximumSize: policy.limits.size).checkAlgorithm(algorithms, of: what)
+        return try opened.checked(try await verify(opened.text, against: policy))
+    }
+
+    private func verifier(_ policy: ValidationPolicy, _ loaded: LoadedKeys) -> JWTVerifier {
+        verifier(policy, version: loaded.version) { JWTVerifier(keys: loaded.keys, selection: $0) }
+    }
+
+    private func verifier(
+        _ policy: ValidationPolicy,
+        version: Int = 0,
+        _ make: (KeySelection) -> JWTVerifier
+    ) -> JWTVerifier {
         prepared.withLock { prepared in
-            if let prepared, prepared.version == loaded.version { return prepared.verifier }
+            if let prepared, prepared.version == version, prepared.algorithms == policy.algorithms {
+                return prepared.verifier
+            }
             // Creating a verifier is cheap: it reads the stated parameters of the keys without
             // importing them.
-            let verifier = JWTVerifier(keys: loaded.keys, selection: selection, policy: policy)
-            if loaded.version > prepared?.version ?? 0 { prepared = (loaded.version, verifier) }
+            let selection = (keys.selection ?? KeySelection()).assuming(policy.algorithms ?? [.rs256])
+            let verifier = make(selection)
+            if version >= prepared?.version ?? 0 {
+                prepared = Prepared(version: version, algorithms: policy.algorithms, verifier: verifier)
+            }
             return verifier
         }
     }
@@ -137,84 +183,6 @@ public final class RemoteJWTVerifier: Sendable {
             guard let algorithms = policy.algorithms else { return true }
             return header["alg"]?.string.flatMap(JWSAlgorithm.init(rawValue:)).map(algorithms.contains) ?? false
         default: return false
-        }
-    }
-}
-
-extension RemoteKeySet {
-    /// Creates a set of the keys that a well-known issuer publishes, without fetching anything yet.
-    ///
-    /// The keys are at the issuer's `keySetURL`, or at the `jwks_uri` of its metadata ([OpenID
-    /// Connect Discovery 1.0
-    /// §3](https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata)). The
-    /// metadata must name the issuer and needs no other endpoint. If neither is known, fetching the
-    /// keys fails with the code `endpointMissing`.
-    ///
-    /// - Parameters:
-    ///   - issuer: The issuer.
-    ///   - client: The client for the requests. For a Kubernetes cluster, it may have to trust the
-    ///     cluster's certificate authority and authenticate.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    public convenience init(
-        _ issuer: TokenIssuer,
-        client: NetworkClient = NetworkClient(),
-        options: Options = Options()
-    ) {
-        guard issuer.keySetURL == nil, let name = issuer.metadataIssuer else {
-            self.init(publishedAt: issuer.keySetURL, client, options)
-            return
-        }
-        var discovery = AuthorizationServerDiscovery.Options()
-        discovery.timing.timeSource = options.timeSource
-        let source = MetadataSource(
-            issuer: name,
-            client: client,
-            options: discovery,
-            parse: MetadataDocument.keySetURL(in:issuer:)
-        )
-        self.init(client: client, options: options) { try await source.value() }
-    }
-
-    /// Creates a set of the keys that a well-known identity provider publishes, without fetching
-    /// anything yet.
-    ///
-    /// - Parameters:
-    ///   - provider: The provider.
-    ///   - client: The client for the requests.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    public convenience init(
-        _ provider: IdentityProvider,
-        client: NetworkClient = NetworkClient(),
-        options: Options = Options()
-    ) {
-        self.init(publishedAt: provider.keySetURL, client, options)
-    }
-
-    private convenience init(publishedAt url: URL?, _ client: NetworkClient, _ options: Options) {
-        self.init(client: client, options: options) {
-            guard let url else {
-                throw OAuth2Error(
-                    .endpointMissing,
-                    "the URL of the issuer's keys isn't known; set its keySetURL, or pass the keys"
-                )
-            }
-            return url
-        }
-    }
-
-    /// Creates a key set for an issuer whose metadata names its URL, without fetching anything yet.
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery of the issuer's metadata, used for each fetch of the keys.
-    ///   - client: The client for requests of the keys.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    public convenience init(
-        discovery: AuthorizationServerDiscovery,
-        client: NetworkClient = NetworkClient(),
-        options: Options = Options()
-    ) {
-        self.init(client: client, options: options) {
-            try await discovery.server().keySetURL.required("the key set")
         }
     }
 }

@@ -2,11 +2,10 @@ public import Foundation
 public import Networking
 public import TokenGeneration
 
-/// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`), for a
-/// ``RemoteJWTVerifier`` and other verifiers.
+/// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`).
 ///
-/// Create one key set for each issuer and share it. It sends requests only when a caller needs
-/// keys:
+/// Verifiers take a set as ``IssuerKeys/remote(_:)``. Create one for each issuer and share it. It
+/// sends requests only when a caller needs keys:
 ///
 /// - The keys have the lifetime from the server's `Cache-Control` or, without a `max-age` there,
 ///   its `Expires`, within ``Options/lifetimeBounds``. Shortly before it ends, the set refreshes
@@ -42,6 +41,22 @@ public final class RemoteKeySet: Sendable {
         options: Options = Options()
     ) {
         self.init(client: client, options: options) { url }
+    }
+
+    /// Creates a key set for an issuer whose metadata names its URL, without fetching anything yet.
+    ///
+    /// - Parameters:
+    ///   - discovery: The discovery of the issuer's metadata, used for each fetch of the keys.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    public convenience init(
+        discovery: AuthorizationServerDiscovery,
+        client: NetworkClient = NetworkClient(),
+        options: Options = Options()
+    ) {
+        self.init(client: client, options: options) {
+            try await discovery.server().keySetURL.required("the key set")
+        }
     }
 
     /// Creates a key set for a URL that is determined for each fetch.

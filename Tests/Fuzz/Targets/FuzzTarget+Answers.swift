@@ -58,12 +58,10 @@ extension FuzzTarget {
 
     /// Verifies a token by introspection.
     static func introspectionAnswer(_ bytes: [UInt8]) {
-        let verifier = AccessTokenVerifier(
-            audience: "https://api.example",
-            introspection: CachedTokenIntrospection(oauth(FuzzAnswer(bytes)), timeSource: FuzzWorld.time),
-            currentDate: FuzzWorld.time.date
-        )
-        FuzzWorld.run {
+        var verifier = AccessTokenVerifier(issuer: server.issuer, audience: "https://api.example", keys: nil)
+        verifier.policy.currentDate = FuzzWorld.time.date
+        verifier.introspection = CachedTokenIntrospection(oauth(FuzzAnswer(bytes)), timeSource: FuzzWorld.time)
+        FuzzWorld.run { [verifier] in
             let headers: HTTPHeaders = ["Authorization": "Bearer token"]
             let request = ProtectedRequest(method: .get, url: "https://api.example/", headers: headers)
             let token = try await verifier.verify(request)

@@ -110,9 +110,7 @@ struct ClientServerTests {
                 clientAuthentication: peer.authentication(id),
                 client: peer.client
             )
-            let keys = try JWKSet(
-                parsing: await peer.client.makeRequest(URLRequest(url: try #require(server.keySetURL)))
-            )
+            let keys = IssuerKeys.url(try #require(server.keySetURL), client: peer.client)
             let client = try await authorized(peer, id)
             let subject = try await subject(of: peer)
             if peer == .django {
@@ -262,7 +260,7 @@ struct CertificateServerTests {
                     let keys = try JWKSet(
                         parsing: await client.makeRequest(URLRequest(url: try #require(server.keySetURL)))
                     )
-                    let verifier = AccessTokenVerifier(issuer: server.issuer, audience: "read", keys: keys)
+                    let verifier = AccessTokenVerifier(issuer: server.issuer, audience: "read", keys: .fixed(keys))
                     let good = try await verifier.verify(request(with: token, showing: certificate))
                     #expect(good.binding == .certificate)
                     #expect(good.clientID == id)

@@ -124,12 +124,10 @@ struct DiscoveredServerTests {
         let options = RemoteKeySet.Options(timeSource: issuer.time.timeSource)
         var api = try GuardedAPI()
         api.verifier = AccessTokenVerifier(
-            discovery: discovery(issuer.transport, issuer.time),
+            issuer: PublishedKeys.issuer,
             audience: GuardedAPI.audience,
-            client: network,
-            options: options,
-            currentDate: issuer.time.timeSource.date
-        )
+            keys: .discovered(by: discovery(issuer.transport, issuer.time), client: network, options: options)
+        ).at(issuer.time)
         let token = try api.token(key: key)
         let refusal = await #expect(throws: AccessRefusal.self) { try await api.verify(bearer: token) }
         #expect(refusal?.status == 503)

@@ -131,9 +131,8 @@ struct LogoutRequestTests {
     @Test("Verifies the mock server's logout tokens with its published keys, once", .shows("O46"))
     func backChannel() async throws {
         let mock = try MockAuthorizationServer.start()
-        let keys = RemoteKeySet(url: try #require(mock.metadata.keySetURL))
         let verifier = RemoteJWTVerifier(
-            keys: keys,
+            keys: .url(try #require(mock.metadata.keySetURL)),
             policy: .logoutToken(issuer: mock.metadata.issuer, clientID: "shop")
         )
         let cache = InMemoryReplayCache()

@@ -216,7 +216,7 @@ struct IDTokenModuleTests {
             let verifier = IDTokenVerifier(
                 issuer: fixture.server.metadata.issuer,
                 clientID: "public",
-                keys: fixture.server.keys
+                keys: .fixed(fixture.server.keys)
             )
             let signedIn = try await signIn(fixture, verifier: verifier)
             #expect(signedIn.registered.subject == "ada")
@@ -235,7 +235,7 @@ struct IDTokenModuleTests {
             let verifier = IDTokenVerifier(
                 issuer: fixture.server.metadata.issuer,
                 clientID: "public",
-                key: try VerificationKey(secret: Data(ServerFixture.secret.utf8), algorithm: .hs256)
+                keys: .key(try VerificationKey(secret: Data(ServerFixture.secret.utf8), algorithm: .hs256))
             )
             func signed(with secret: String) throws -> Fault {
                 let key = try SigningKey(secret: Data(secret.utf8), algorithm: .hs256)

@@ -117,8 +117,8 @@ struct ServerFixture {
         IDTokenVerifier(
             issuer: server.metadata.issuer,
             clientID: clientID,
-            keys: RemoteKeySet(
-                url: server.metadata.keySetURL ?? server.server.baseURL,
+            keys: .url(
+                server.metadata.keySetURL ?? server.server.baseURL,
                 client: network,
                 options: .init(timeout: .seconds(120))
             ),

@@ -215,12 +215,12 @@ struct SignedResponseModuleTests {
     func algorithms() async throws {
         try await ServerFixture.with({ $0.signingAlgorithm = .rs256 }) { fixture in
             let client = fixture.client()
-            let verifier = SignedResponseVerifier(keys: fixture.server.keys)
+            let verifier = SignedResponseVerifier(keys: .fixed(fixture.server.keys))
             #expect(verifier.algorithms == [.rs256])
             _ = try await client.tokens(for: answer(fixture, client, verifier))
             let secret = Data("a secret of thirty-two characters".utf8)
             let service = try SigningKey(secret: secret, algorithm: .hs256)
-            let shared = SignedResponseVerifier(key: try VerificationKey(secret: secret, algorithm: .hs256))
+            let shared = SignedResponseVerifier(keys: .key(try VerificationKey(secret: secret, algorithm: .hs256)))
             fixture.server.misbehave(at: .authorization, .signedToken(.signed(by: service)))
             _ = try await client.tokens(for: answer(fixture, client, shared))
             let error = await #expect(throws: OAuth2Error.self) { try await answer(fixture, client, shared) }
@@ -263,8 +263,8 @@ struct SignedResponseModuleTests {
     private func verifier(_ fixture: ServerFixture) -> SignedResponseVerifier {
         let url = fixture.server.metadata.keySetURL
         return SignedResponseVerifier(
-            keys: RemoteKeySet(
-                url: url ?? fixture.server.server.baseURL,
+            keys: .url(
+                url ?? fixture.server.server.baseURL,
                 client: fixture.network,
                 options: .init(timeout: .seconds(120))
             ),

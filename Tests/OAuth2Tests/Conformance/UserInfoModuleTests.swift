@@ -54,7 +54,7 @@ struct UserInfoModuleTests {
                 $0.areSigned = true
             }
             let (client, authorized, subject) = try await signIn(fixture)
-            let keys = fixture.server.keys
+            let keys = IssuerKeys.fixed(fixture.server.keys)
             let info = try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
             #expect(info["name"] == "Ada")
             try fixture.server.rotateKeys(withdrawingOld: true)

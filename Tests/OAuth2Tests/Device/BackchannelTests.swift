@@ -182,7 +182,7 @@ struct BackchannelTests {
             let verifier = IDTokenVerifier(
                 issuer: mock.metadata.issuer,
                 clientID: "bank",
-                keys: RemoteKeySet(url: try #require(mock.metadata.keySetURL)),
+                keys: .url(try #require(mock.metadata.keySetURL)),
                 algorithms: [.es256]
             )
             let tokens = try await client.tokens(of: notified, idToken: .verified(by: verifier))

@@ -45,7 +45,7 @@ struct DialectTests {
 
     /// Waits for the keys longer than the default: the processors may be busy with other tests.
     private func patientVerifier(_ issuer: TokenIssuer, audience: String) -> AccessTokenVerifier {
-        let keys = RemoteKeySet(issuer, options: .init(timeout: .seconds(60)))
+        let keys = IssuerKeys.published(by: issuer, options: .init(timeout: .seconds(60)))
         return AccessTokenVerifier(issuer, audience: audience, keys: keys)
     }
 

@@ -89,7 +89,7 @@ struct GOVUKOneLoginTests {
         var verifier = IDTokenVerifier(
             issuer: server.metadata.issuer,
             clientID: "reports",
-            keys: server.keys,
+            keys: .fixed(server.keys),
             algorithms: [.es256]
         )
         verifier.leeway = leeway

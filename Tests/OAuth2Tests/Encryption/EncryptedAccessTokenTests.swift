@@ -108,12 +108,11 @@ struct EncryptedAccessTokenTests {
         let partners = JWKSet(keys: [partnerKey.jwk])
         var verifier = try AccessTokenVerifier(
             issuers: [
-                TrustedIssuer(issuer: PublishedKeys.issuer, keys: api.issuer.keySet()),
-                TrustedIssuer(issuer: "https://partners.example", keys: partners),
+                TrustedIssuer(issuer: PublishedKeys.issuer, keys: .remote(api.issuer.keySet())),
+                TrustedIssuer(issuer: "https://partners.example", keys: .fixed(partners)),
             ],
-            audience: GuardedAPI.audience,
-            currentDate: api.issuer.time.timeSource.date
-        )
+            audience: GuardedAPI.audience
+        ).at(api.issuer.time)
         verifier.decrypter = api.verifier.decrypter
         let theirs = try api.token(["iss": "https://partners.example"], key: partnerKey)
         let nested = try recipient.encrypt(signedToken: theirs)
@@ -155,7 +154,7 @@ struct EncryptedAccessTokenTests {
             var verifier = AccessTokenVerifier(
                 issuer: fixture.server.metadata.issuer,
                 audience: GuardedAPI.audience,
-                keys: fixture.server.keys
+                keys: .fixed(fixture.server.keys)
             )
             verifier.decrypter = JWEDecrypter(key: key, policy: Self.policy)
             let request = ProtectedRequest(

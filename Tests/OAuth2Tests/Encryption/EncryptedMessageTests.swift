@@ -117,7 +117,7 @@ struct EncryptedMessageTests {
     func authorizationResponses() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .authorizationResponse, .rsaOAEP256, .a256GCM)
-            var verifier = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            var verifier = SignedResponseVerifier(keys: .fixed(fixture.server.keys), algorithms: [.es256])
             verifier.decrypter = try peer.decrypter()
             _ = try await peer.client.tokens(for: try await peer.signedGrant(verifier))
             let decrypting = verifier
@@ -218,9 +218,10 @@ struct EncryptedMessageTests {
             }
             let peer = try EncryptedPeer(fixture, .userInfo, .ecdhESA256KW, .a256GCM)
             let decrypter = try #require(try peer.decrypter())
-            let keys = isSigned ? fixture.server.keys : nil
+            let published = IssuerKeys.fixed(fixture.server.keys)
+            let keys = isSigned ? published : nil
             let authorized = try await peer.authorized()
-            func info(_ keys: JWKSet?, _ decrypter: JWEDecrypter?) async throws -> UserInfo {
+            func info(_ keys: IssuerKeys?, _ decrypter: JWEDecrypter?) async throws -> UserInfo {
                 try await peer.client.userInfo(
                     subject: "ada",
                     authorized: authorized,
@@ -230,7 +231,7 @@ struct EncryptedMessageTests {
             }
             #expect(try await info(keys, decrypter)["name"] == "Ada")
             // The other kind of protection, or only a part of it, is rejected.
-            for other in [(isSigned ? nil : fixture.server.keys, decrypter), (keys, nil)] {
+            for other in [(isSigned ? nil : published, decrypter), (keys, nil)] {
                 let error = await failure { try await info(other.0, other.1) }
                 #expect(error?.code == .protocolViolation)
             }
@@ -250,7 +251,7 @@ struct EncryptedMessageTests {
                 try await peer.client.userInfo(
                     subject: "ada",
                     authorized: authorized,
-                    keys: fixture.server.keys,
+                    keys: .fixed(fixture.server.keys),
                     decrypter: decrypter
                 )
             }
@@ -272,7 +273,7 @@ struct EncryptedMessageTests {
     func introspection() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .introspectionResponse, .dir, .a256CBCHS512)
-            var verifier = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            var verifier = SignedResponseVerifier(keys: .fixed(fixture.server.keys), algorithms: [.es256])
             verifier.decrypter = try peer.decrypter()
             let token = Secret(try fixture.server.issueAccessToken(clientID: "api", subject: "ada"))
             #expect(try await peer.client.introspect(token, verifiedBy: verifier).subject == "ada")
@@ -366,7 +367,7 @@ struct EncryptedMessageTests {
             "id_token_encrypted_response_enc": .string(encryption),
         ])
         let key = try secret.expose { try VerificationKey(secret: $0.utf8, algorithm: .hs256) }
-        var verifier = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", key: key)
+        var verifier = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", keys: .key(key))
         verifier.currentDate = { Date(timeIntervalSince1970: 1_000_000_010) }
         verifier.decrypter = try metadata.decrypter(for: .idToken, clientSecret: secret)
         #expect(try await verifier.verify(token, nonce: "n").registered.subject == "ada")

@@ -15,7 +15,7 @@ struct EncryptedRedirectTests {
     func receiver() async throws {
         try await ServerFixture.with { fixture in
             let peer = try EncryptedPeer(fixture, .authorizationResponse, .rsaOAEP256, .a256GCM)
-            var reader = SignedResponseVerifier(keys: fixture.server.keys, algorithms: [.es256])
+            var reader = SignedResponseVerifier(keys: .fixed(fixture.server.keys), algorithms: [.es256])
             reader.decrypter = try peer.decrypter()
             let verifier = reader
             let receiver = try LoopbackRedirectReceiver(patience: .seconds(300))

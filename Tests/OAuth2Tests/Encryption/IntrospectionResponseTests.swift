@@ -142,11 +142,7 @@ struct IntrospectionResponseTests {
             lifetime: .zero,
             timeSource: fixture.time.timeSource
         )
-        let verifier = AccessTokenVerifier(
-            audience: GuardedAPI.audience,
-            introspection: cache,
-            currentDate: fixture.time.timeSource.date
-        )
+        let verifier = AccessTokenVerifier(cache, issuer: "https://id.example").at(fixture.time)
         let request = ProtectedRequest(
             method: .get,
             url: GuardedAPI.url,
@@ -165,7 +161,7 @@ struct IntrospectionResponseTests {
     }
 
     private func verifier(_ fixture: EndpointFixture) -> SignedResponseVerifier {
-        var verifier = SignedResponseVerifier(key: key.verificationKey)
+        var verifier = SignedResponseVerifier(keys: .key(key.verificationKey))
         verifier.currentDate = fixture.time.timeSource.date
         return verifier
     }

@@ -26,7 +26,7 @@ struct LargeSignedMessageTests {
             ).token()
             let type = "application/token-introspection+jwt"
             let fixture = EndpointFixture(.text(token, headers: ["Content-Type": type]))
-            var verifier = SignedResponseVerifier(key: key.verificationKey)
+            var verifier = SignedResponseVerifier(keys: .key(key.verificationKey))
             verifier.currentDate = fixture.time.timeSource.date
             let reader = verifier
             let code = await failureCode {
@@ -46,7 +46,7 @@ struct LargeSignedMessageTests {
             maximumTokenSize: 1 << 20,
             currentDate: issuer.time.timeSource.date
         )
-        let verifier = RemoteJWTVerifier(keys: issuer.keySet(), policy: policy)
+        let verifier = RemoteJWTVerifier(keys: .remote(issuer.keySet()), policy: policy)
         let claims: JSONObject = [
             "iss": .string(PublishedKeys.issuer), "roles": Self.roles,
             "exp": JSONValue(date: issuer.time.date.addingTimeInterval(3_600)),

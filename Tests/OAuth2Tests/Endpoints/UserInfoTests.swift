@@ -10,11 +10,11 @@ import TokenGeneration
 @Suite("UserInfo", .limitedConcurrency)
 struct UserInfoTests {
     private let key: SigningKey
-    private let keys: JWKSet
+    private let keys: IssuerKeys
 
     init() throws {
         key = try SigningKey.generate(.es256)
-        keys = JWKSet(keys: [key.verificationKey.jwk])
+        keys = .fixed(JWKSet(keys: [key.verificationKey.jwk]))
     }
 
     @Test("Sends the authenticator's token and returns the claims", .shows("O12", "OpenID Connect Core §5.3"))
@@ -44,7 +44,7 @@ struct UserInfoTests {
         #expect(await failureCode { try await info(.json(json)) } == code)
     }
 
-    private func info(_ steps: MockTransport.Step..., keys: JWKSet? = nil) async throws -> UserInfo {
+    private func info(_ steps: MockTransport.Step..., keys: IssuerKeys? = nil) async throws -> UserInfo {
         let fixture = EndpointFixture(steps)
         return try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized(), keys: keys)
     }
@@ -55,6 +55,30 @@ struct UserInfoTests {
         let info = try await fixture.oauth.userInfo(subject: "ada", authorized: fixture.authorized(), keys: keys)
         #expect(info["email"] == "ada@example.com")
         #expect(fixture.transport.requests.first?.headers["Accept"] == "application/jwt")
+    }
+
+    @Test("A key without an algorithm is for RS256, or for the assumed algorithm")
+    func withoutAlgorithm() async throws {
+        let rsa = try IssuerKey(.rs256, id: nil)
+        let pss = try rsa.signing(with: .ps256)
+        var keys = IssuerKeys.fixed(JWKSet(keys: [rsa.jwkWithoutAlgorithm]))
+        #expect(try await info(jwt(key: rsa.key), keys: keys).subject == "ada")
+        let assumed = keys
+        let error = await failure { try await info(jwt(key: pss.key), keys: assumed) }
+        #expect((error?.cause as? TokenError)?.code == .algorithmMismatch)
+        keys.selection = KeySelection(assumedAlgorithms: [.ps256])
+        #expect(try await info(jwt(key: pss.key), keys: keys).subject == "ada")
+    }
+
+    @Test("Verifies with fetched keys, and throws their error")
+    func fetchedKeys() async throws {
+        let issuer = PublishedKeys([], steps: [.json(JWKSet(keys: [key.verificationKey.jwk]).serialized())])
+        let keys = IssuerKeys.remote(issuer.keySet())
+        for _ in 1...2 { #expect(try await info(jwt(), keys: keys).subject == "ada") }
+        #expect(issuer.fetchCount == 1)
+        let broken = PublishedKeys([], steps: Array(repeating: .status(400), count: 9))
+        let error = await failure { try await info(jwt(), keys: .remote(broken.keySet())) }
+        #expect(error?.status == 400 && !(error?.cause is TokenError))
     }
 
     @Test(
@@ -77,7 +101,7 @@ struct UserInfoTests {
             "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.",
             headers: ["Content-Type": "application/jwt"]
         )
-        let rows: [(MockTransport.Step, JWKSet?)] = [
+        let rows: [(MockTransport.Step, IssuerKeys?)] = [
             (try jwt(key: other), keys), (try jwt(type: "at+jwt"), keys), (unsigned, keys),
             (.json(#"{"sub":"ada"}"#), keys), (try jwt(), nil),
         ]
@@ -118,7 +142,7 @@ struct UserInfoTests {
         let token = try JWTGenerator(
             header: ["typ": .string(type)],
             payload: claims,
-            signingService: ES256SigningService(key: key ?? self.key)
+            signingService: key ?? self.key
         ).token()
         return .text(token, headers: ["Content-Type": "application/jwt; charset=utf-8"])
     }

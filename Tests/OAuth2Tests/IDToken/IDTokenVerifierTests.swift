@@ -29,7 +29,7 @@ struct IDTokenVerifierTests {
         var verifier = IDTokenVerifier(
             issuer: PublishedKeys.issuer,
             clientID: "shop",
-            keys: issuer.keySet(),
+            keys: .remote(issuer.keySet()),
             algorithms: algorithms
         )
         verifier.currentDate = issuer.time.timeSource.date
@@ -87,7 +87,11 @@ struct IDTokenVerifierTests {
         let rsa = try IssuerKey(.rs256, id: "rsa")
         var jwk = rsa.jwk
         jwk.members["alg"] = nil
-        var verifier = IDTokenVerifier(issuer: PublishedKeys.issuer, clientID: "shop", keys: JWKSet(keys: [jwk]))
+        var verifier = IDTokenVerifier(
+            issuer: PublishedKeys.issuer,
+            clientID: "shop",
+            keys: .fixed(JWKSet(keys: [jwk]))
+        )
         verifier.currentDate = issuer.time.timeSource.date
         #expect(verifier.algorithms == [.rs256])
         let token = try rsa.token(claims(["nonce": nil]))
@@ -105,7 +109,7 @@ struct IDTokenVerifierTests {
         var verifier = IDTokenVerifier(
             issuer: PublishedKeys.issuer,
             clientID: "shop",
-            key: try VerificationKey(secret: secret, algorithm: .hs256)
+            keys: .key(try VerificationKey(secret: secret, algorithm: .hs256))
         )
         verifier.currentDate = issuer.time.timeSource.date
         #expect(try await verifier.verify(token, nonce: Self.nonce).registered.subject == "ada")

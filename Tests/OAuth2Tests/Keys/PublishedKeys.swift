@@ -46,12 +46,13 @@ final class PublishedKeys: Sendable {
     }
 
     func verifier(
-        selection: KeySelection = KeySelection(),
+        selection: KeySelection? = nil,
         _ change: (inout RemoteKeySet.Options) -> Void = { _ in }
     ) -> RemoteJWTVerifier {
-        RemoteJWTVerifier(
-            keys: keySet(change),
-            selection: selection,
+        var keys = IssuerKeys.remote(keySet(change))
+        keys.selection = selection
+        return RemoteJWTVerifier(
+            keys: keys,
             policy: ValidationPolicy(issuer: .exactly(Self.issuer), currentDate: time.timeSource.date)
         )
     }
@@ -86,6 +87,11 @@ final class PublishedKeys: Sendable {
     }
 }
 
+extension RemoteJWTVerifier {
+    /// The keys, which are fetched.
+    var keySet: RemoteKeySet { keys.keySet! }
+}
+
 /// A signing key of an issuer.
 struct IssuerKey: Sendable {
     let key: SigningKey
@@ -102,6 +108,25 @@ struct IssuerKey: Sendable {
         jwk.members["kid"] = id.map(JSONValue.string)
         jwk.members["use"] = "sig"
         return jwk
+    }
+
+    /// The published key of an issuer that doesn't state the algorithm (RFC 7517 §4.4).
+    var jwkWithoutAlgorithm: JWK {
+        var jwk = jwk
+        jwk.members["alg"] = nil
+        return jwk
+    }
+
+    private init(_ key: SigningKey, id: String?) {
+        self.key = key
+        self.id = id
+    }
+
+    /// Returns the same RSA key for another algorithm.
+    func signing(with algorithm: JWSAlgorithm) throws -> IssuerKey {
+        var jwk = try key.privateJWK()
+        jwk.members["alg"] = nil
+        return IssuerKey(try SigningKey(jwk: jwk, algorithm: algorithm), id: id)
     }
 
     static func document(_ keys: [IssuerKey]) -> String { JWKSet(keys: keys.map(\.jwk)).serialized() }

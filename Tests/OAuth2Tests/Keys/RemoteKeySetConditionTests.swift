@@ -134,23 +134,23 @@ struct RemoteKeySetConditionTests {
         )
         let verifier = issuer.verifier { $0.refreshAhead = .zero }
         let token = try issuer.token(first)
-        let set = try await verifier.keys.keys()
+        let set = try await verifier.keySet.keys()
         for lifetime in [300, 600, 120, 120] {
             #expect(try await verifier.verify(token).registered.subject == "ada")
-            #expect(try await verifier.keys.keys().keys == set.keys)
+            #expect(try await verifier.keySet.keys().keys == set.keys)
             let count = issuer.fetchCount
             issuer.time.advance(by: .seconds(lifetime) - .milliseconds(1))
-            #expect(!verifier.keys.status.isStale)
+            #expect(!verifier.keySet.status.isStale)
             _ = try await verifier.verify(token)
             #expect(issuer.fetchCount == count)
             issuer.time.advance(by: .milliseconds(1))
-            #expect(verifier.keys.status.isStale)
+            #expect(verifier.keySet.status.isStale)
         }
         // The server has other keys.
         await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
         issuer.time.advance(by: .seconds(300))
         #expect(try await verifier.verify(try issuer.token(second)).registered.subject == "ada")
-        #expect((verifier.keys.status.loadCount, verifier.keys.status.failure) == (6, nil))
+        #expect((verifier.keySet.status.loadCount, verifier.keySet.status.failure) == (6, nil))
         #expect(
             issuer.transport.requests.map { $0.headers["If-None-Match"] }
                 == [nil, #""a""#, #""a""#, #""a""#, #""a""#, #""b""#]
@@ -194,7 +194,7 @@ struct RemoteKeySetConditionTests {
         await #expect(throws: OAuth2Error(.serverTransient, "")) { try await verifier.verify(token) }
         issuer.time.advance(by: .seconds(2))
         #expect(try await verifier.verify(token).registered.subject == "ada")
-        #expect(!verifier.keys.status.isStale)
+        #expect(!verifier.keySet.status.isStale)
         // The validators of the last successful response are still in use after a failure.
         #expect(issuer.transport.requests.map { $0.headers["If-None-Match"] } == [nil, #""a""#, #""a""#])
     }

@@ -104,8 +104,8 @@ struct RemoteKeySetFailureTests {
         issuer.publish(text: "<html>")
         issuer.time.advance(by: .seconds(300))
         for _ in 1...10 { _ = try await verifier.verify(token) }
-        #expect(verifier.keys.status.isStale)
-        #expect(verifier.keys.status.failure?.code == .protocolViolation)
+        #expect(verifier.keySet.status.isStale)
+        #expect(verifier.keySet.status.failure?.code == .protocolViolation)
         #expect(issuer.fetchCount == 2)
         issuer.time.advance(by: .seconds(1199))
         _ = try await verifier.verify(token)
@@ -114,7 +114,7 @@ struct RemoteKeySetFailureTests {
         issuer.publish([key])
         issuer.time.advance(by: .seconds(30))
         _ = try await verifier.verify(token)
-        #expect(verifier.keys.status.failure == nil)
+        #expect(verifier.keySet.status.failure == nil)
     }
 
     @Test("Backs off from a failing server, with delays that grow to the cooldown")
@@ -171,7 +171,7 @@ struct RemoteKeySetFailureTests {
         issuer.publish(text: #"{"keys":[7,{"kty":"EC","kid":"x"},{"kty":"XYZ","kid":"y"},\#(good)]}"#)
         let verifier = issuer.verifier()
         #expect(try await verifier.verify(try issuer.token(key)).registered.subject == "ada")
-        #expect(verifier.keys.status.keys?.rejections.count == 1)
+        #expect(verifier.keySet.status.keys?.rejections.count == 1)
     }
 
     @Test("Doesn't verify with a published symmetric key")

@@ -119,7 +119,7 @@ struct RemoteKeySetTests {
         issuer.time.advance(by: .seconds(299))
         // The fetch is in progress while this caller uses the old keys.
         _ = try await verifier.verify(token)
-        while verifier.keys.status.loadCount < 2 { await Task.yield() }
+        while verifier.keySet.status.loadCount < 2 { await Task.yield() }
         await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
         #expect(issuer.fetchCount == 2)
     }
@@ -135,17 +135,73 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("Uses the caller's algorithm for keys that state none")
+    @Test("Uses RS256 or the caller's algorithm for keys that state none")
     func assumedAlgorithm() async throws {
         let key = try IssuerKey(.rs256, id: "rsa")
-        var jwk = key.jwk
-        jwk.members["alg"] = nil
         let issuer = PublishedKeys([])
-        issuer.publish(text: JWKSet(keys: [jwk]).serialized())
+        issuer.publish(text: JWKSet(keys: [key.jwkWithoutAlgorithm]).serialized())
         let token = try issuer.token(key)
-        await #expect(throws: TokenError(.algorithmRequired, "")) { try await issuer.verifier().verify(token) }
-        let verifier = issuer.verifier(selection: KeySelection(assumedAlgorithms: [.rs256]))
-        #expect(try await verifier.verify(token).registered.subject == "ada")
+        #expect(try await issuer.verifier().verify(token).registered.subject == "ada")
+        let pss = try issuer.token(key.signing(with: .ps256))
+        let verifier = issuer.verifier(selection: KeySelection(assumedAlgorithms: [.ps256]))
+        #expect(try await verifier.verify(pss).registered.subject == "ada")
+        await #expect(throws: TokenError(.algorithmMismatch, "")) { try await verifier.verify(token) }
+        await #expect(throws: TokenError(.algorithmMismatch, "")) { try await issuer.verifier().verify(pss) }
+    }
+
+    // MARK: Other keys
+
+    private struct Claims: Codable, Equatable {
+        let sub: String
+        let exp: Date
+    }
+
+    @Test("Decodes the claims of a token, with fetched, fixed and single keys")
+    func claims() async throws {
+        let issuer = PublishedKeys([first])
+        let policy = ValidationPolicy(issuer: .exactly(PublishedKeys.issuer), currentDate: issuer.time.timeSource.date)
+        let token = try issuer.token(first)
+        let keys: [IssuerKeys] = [
+            .remote(issuer.keySet()), .fixed(JWKSet(keys: [first.jwk])), .key(first.key.verificationKey),
+        ]
+        for keys in keys {
+            let verifier = RemoteJWTVerifier(keys: keys, policy: policy)
+            for _ in 1...2 {
+                let claims = try await verifier.verify(token, as: Claims.self)
+                #expect(claims == Claims(sub: "ada", exp: issuer.time.date.addingTimeInterval(315_360_000)))
+            }
+            await #expect(throws: TokenError(.malformedClaim, "")) {
+                try await verifier.verify(token, as: [String: Int].self)
+            }
+            let forged = try issuer.token(second, keyID: "1")
+            await #expect(throws: TokenError(.signatureInvalid, "")) {
+                try await verifier.verify(forged, as: Claims.self)
+            }
+        }
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("Verifiers with the same value share the keys")
+    func shared() async throws {
+        let issuer = PublishedKeys([first])
+        let keys = IssuerKeys.url(
+            PublishedKeys.url,
+            client: NetworkClient(transport: issuer.transport, options: .init(timeSource: issuer.time.timeSource)),
+            options: .init(timeSource: issuer.time.timeSource)
+        )
+        let policy = ValidationPolicy(issuer: .exactly(PublishedKeys.issuer), currentDate: issuer.time.timeSource.date)
+        let token = try issuer.token(first)
+        for _ in 1...3 { _ = try await RemoteJWTVerifier(keys: keys, policy: policy).verify(token) }
+        #expect(issuer.fetchCount == 1)
+        #expect(keys.keySet?.status.loadCount == 1)
+    }
+
+    @Test("A verifier that isn't for a certain issuer has no published keys")
+    func published() async throws {
+        let token = try PublishedKeys([]).token(first)
+        await #expect(throws: OAuth2Error(.endpointMissing, "")) {
+            try await RemoteJWTVerifier(keys: .published).verify(token)
+        }
     }
 
     // MARK: Preparation
@@ -156,7 +212,7 @@ struct RemoteKeySetTests {
         let issuer = PublishedKeys([first, second, key])
         let keySet = issuer.keySet()
         let policy = ValidationPolicy(issuer: .exactly(PublishedKeys.issuer), currentDate: issuer.time.timeSource.date)
-        let verifiers = (1...4).map { _ in RemoteJWTVerifier(keys: keySet, policy: policy) }
+        let verifiers = (1...4).map { _ in RemoteJWTVerifier(keys: .remote(keySet), policy: policy) }
         let set = try await keySet.keys()
         #expect(set.preparationCount == 0)
         let token = try issuer.token(key)

@@ -31,8 +31,12 @@ struct WellKnownIssuerTests {
         NetworkClient(transport: transport, options: .init(timeSource: time.timeSource, retryBudget: nil))
     }
 
-    private func keySet(_ issuer: TokenIssuer, _ transport: MockTransport) -> RemoteKeySet {
-        RemoteKeySet(issuer, client: client(transport), options: .init(timeSource: time.timeSource))
+    private func keys(_ issuer: TokenIssuer, _ transport: MockTransport) -> IssuerKeys {
+        .published(by: issuer, client: client(transport), options: .init(timeSource: time.timeSource))
+    }
+
+    private func keySet(_ issuer: TokenIssuer, _ transport: MockTransport) throws -> RemoteKeySet {
+        try #require(keys(issuer, transport).keySet)
     }
 
     private func claims(_ members: JSONObject) -> JSONObject {
@@ -90,8 +94,9 @@ struct WellKnownIssuerTests {
     )
     func providerKeySetURL(provider: IdentityProvider, url: String) async throws {
         let transport = server([url: #"{"keys":[]}"#])
-        let keys = RemoteKeySet(provider, client: client(transport), options: .init(timeSource: time.timeSource))
-        #expect(try await keys.keys().keys.isEmpty)
+        let options = RemoteKeySet.Options(timeSource: time.timeSource)
+        let keys = IssuerKeys.published(by: provider, client: client(transport), options: options)
+        #expect(try await keys.keySet?.keys().keys.isEmpty == true)
         #expect(transport.requests.count == 1)
     }
 
@@ -116,13 +121,28 @@ struct WellKnownIssuerTests {
                 #"{"issuer":"\#(name)","jwks_uri":"https://10.0.0.1:6443/openid/v1/jwks"}"#,
             "https://10.0.0.1:6443/openid/v1/jwks": #"{"keys":[]}"#,
         ])
-        let keys = keySet(issuer, transport)
+        let keys = try keySet(issuer, transport)
         #expect(try await keys.keys().keys.isEmpty)
         #expect(transport.requests.count == 2)
         // The metadata is cached longer than the keys.
         time.advance(by: .seconds(301))
         _ = try await keys.keys()
         #expect(transport.requests.count == 3)
+    }
+
+    @Test("Finds a provider's keys in its metadata if their URL isn't known")
+    func providerDiscovery() async throws {
+        let transport = server([
+            "https://appleid.apple.com/.well-known/openid-configuration":
+                #"{"issuer":"https://appleid.apple.com","jwks_uri":"https://keys.apple.com/jwks"}"#,
+            "https://keys.apple.com/jwks": #"{"keys":[]}"#,
+        ])
+        var provider = IdentityProvider.apple()
+        provider.keySetURL = nil
+        let options = RemoteKeySet.Options(timeSource: time.timeSource)
+        let keys = IssuerKeys.published(by: provider, client: client(transport), options: options)
+        #expect(try await keys.keySet?.keys().keys.isEmpty == true)
+        #expect(transport.requests.count == 2)
     }
 
     @Test(
@@ -151,7 +171,7 @@ struct WellKnownIssuerTests {
     @Test("A trust domain without a bundle's URL needs keys from another source")
     func withoutURL() async throws {
         let transport = server([:])
-        let keys = keySet(.spiffe(trustDomain: "prod.example"), transport)
+        let keys = try keySet(.spiffe(trustDomain: "prod.example"), transport)
         await #expect(throws: OAuth2Error(.endpointMissing, "")) { try await keys.keys() }
         #expect(transport.requests.isEmpty)
     }
@@ -165,7 +185,7 @@ struct WellKnownIssuerTests {
         let issuer = TokenIssuer.gitHubActions(requiring: ["repository_id": "74", "ref": "refs/heads/main"])
         var profile = issuer
         profile.policy.currentDate = published.time.timeSource.date
-        let verifier = RemoteJWTVerifier(profile, audience: Self.audience, keys: published.keySet())
+        let verifier = RemoteJWTVerifier(profile, audience: Self.audience, keys: .remote(published.keySet()))
         let now = Int(published.time.date.timeIntervalSince1970)
         let claims: JSONObject = [
             "iss": "https://token.actions.githubusercontent.com",
@@ -201,7 +221,7 @@ struct WellKnownIssuerTests {
         let issuer = stopped(
             .spiffe(trustDomain: "prod.example", bundleURL: URL(string: "https://spire.example/bundle"))
         )
-        let verifier = RemoteJWTVerifier(issuer, audience: Self.audience, keys: keySet(issuer, transport))
+        let verifier = RemoteJWTVerifier(issuer, audience: Self.audience, keys: keys(issuer, transport))
         let token = try key.token(claims(["sub": "spiffe://prod.example/orders"]))
         #expect(try await verifier.verify(token).registered.subject == "spiffe://prod.example/orders")
         let other = try key.token(claims(["sub": "spiffe://test.example/orders"]))
@@ -214,7 +234,7 @@ struct WellKnownIssuerTests {
         var verifier = IDTokenVerifier(
             .google(hostedDomain: "example.com"),
             clientID: "server",
-            keys: JWKSet(keys: [key.jwk])
+            keys: .fixed(JWKSet(keys: [key.jwk]))
         )
         verifier.currentDate = time.timeSource.date
         verifier.authorizedParties = ["app"]
@@ -240,7 +260,7 @@ struct WellKnownIssuerTests {
     @Test("Rejects an ID token of another algorithm before the keys are fetched")
     func otherAlgorithm() async throws {
         let published = PublishedKeys([])
-        let verifier = IDTokenVerifier(.entra(tenants: []), clientID: "c", keys: published.keySet())
+        let verifier = IDTokenVerifier(.entra(tenants: []), clientID: "c", keys: .remote(published.keySet()))
         #expect(verifier.issuer == "https://login.microsoftonline.com/{tenantid}/v2.0")
         let token = try IssuerKey(.es256, id: "1").token(["sub": "x"])
         await #expect(throws: TokenError(.algorithmMismatch, "")) { try await verifier.verify(token, nonce: nil) }

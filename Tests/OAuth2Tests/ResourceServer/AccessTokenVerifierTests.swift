@@ -171,15 +171,57 @@ struct AccessTokenVerifierTests {
         for (token, code) in cases { #expect(await api.verifier.flaw(of: token) == code, "\(token.prefix(99))") }
     }
 
+    @Test("A key without an algorithm is for RS256, or for the algorithm in the policy")
+    func withoutAlgorithm() async throws {
+        let rsa = try IssuerKey(.rs256, id: "rsa")
+        let pss = try rsa.signing(with: .ps256)
+        let issuer = PublishedKeys([])
+        issuer.publish(text: JWKSet(keys: [rsa.jwkWithoutAlgorithm]).serialized())
+        var verifier = AccessTokenVerifier(
+            issuer: PublishedKeys.issuer,
+            audience: GuardedAPI.audience,
+            keys: .remote(issuer.keySet())
+        ).at(issuer.time)
+        #expect(try await verifier.verify(bearer: api.token(key: rsa)).subject == "ada")
+        let fixed = verifier
+        let request = api.request(["Authorization": "Bearer \(try api.token(key: pss))"])
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await fixed.verify(request) }
+        let cause = try #require(refusal?.cause as? TokenError)
+        #expect(cause.code == .algorithmMismatch)
+        for part in ["PS256", "RS256", "`algorithms`"] { #expect(cause.message.contains(part), "\(cause)") }
+
+        verifier.policy.algorithms = [.ps256, .es256]
+        #expect(try await verifier.verify(bearer: api.token(key: pss)).subject == "ada")
+        #expect(await verifier.flaw(of: try api.token(key: rsa)) == .algorithmMismatch)
+        verifier.policy.algorithms = [.ps256, .rs256]
+        for key in [rsa, pss] { #expect(await verifier.flaw(of: try api.token(key: key)) == .algorithmRequired) }
+        // The keys stay the same while the policy changes.
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("By default, the keys are those in the issuer's metadata, which only https protects")
+    func publishedKeys() async throws {
+        let verifier = AccessTokenVerifier(issuer: "http://id.example", audience: GuardedAPI.audience)
+        let token = try api.token(["iss": "http://id.example"])
+        let refusal = await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(bearer: token) }
+        #expect((refusal?.cause as? OAuth2Error)?.code == .insecureTransport)
+    }
+
+    @Test("Without keys and introspection, no token is accepted")
+    func withoutKeys() async throws {
+        let verifier = AccessTokenVerifier(issuer: PublishedKeys.issuer, audience: GuardedAPI.audience, keys: nil)
+        #expect(await verifier.flaw(of: try api.token()) == .unknownKey)
+        #expect(await verifier.flaw(of: "opaque") == .unknownKey)
+    }
+
     @Test("Responds with 503 if the keys are unavailable")
     func undecided() async throws {
         let issuer = PublishedKeys([], steps: [.status(503, headers: ["Retry-After": "20"])])
         let verifier = AccessTokenVerifier(
             issuer: PublishedKeys.issuer,
             audience: GuardedAPI.audience,
-            keys: issuer.keySet(),
-            currentDate: issuer.time.timeSource.date
-        )
+            keys: .remote(issuer.keySet())
+        ).at(issuer.time)
         let request = api.request(["Authorization": "Bearer \(try api.token())"])
         let refusal = await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(request) }
         #expect((refusal?.status, refusal?.challenge) == (503, nil))

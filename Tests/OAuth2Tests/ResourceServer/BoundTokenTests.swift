@@ -137,7 +137,7 @@ struct BoundTokenTests {
     func unsupported() async throws {
         // There is deliberately no default, because servers must decide which replay cache they
         // share.
-        #expect(AccessTokenVerifier(issuer: "a", audience: "b", keys: JWKSet(keys: [])).dpop == nil)
+        #expect(AccessTokenVerifier(issuer: "a", audience: "b", keys: .fixed(JWKSet(keys: []))).dpop == nil)
         var api = api
         api.verifier.dpop = nil
         let token = try boundToken()

@@ -21,9 +21,8 @@ struct GuardedAPI {
         verifier = AccessTokenVerifier(
             issuer: PublishedKeys.issuer,
             audience: Self.audience,
-            keys: issuer.keySet(),
-            currentDate: issuer.time.timeSource.date
-        )
+            keys: .remote(issuer.keySet())
+        ).at(issuer.time)
         verifier.realm = "orders"
         verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
     }
@@ -81,6 +80,19 @@ extension AccessRefusal {
 }
 
 extension AccessTokenVerifier {
+    /// Creates a verifier that introspects every token.
+    init(_ introspection: CachedTokenIntrospection, issuer: String = "https://as.example") {
+        self.init(issuer: issuer, audience: GuardedAPI.audience, keys: nil)
+        self.introspection = introspection
+    }
+
+    /// Returns the verifier with a clock.
+    func at(_ time: ManualTime) -> Self {
+        var verifier = self
+        verifier.policy.currentDate = time.timeSource.date
+        return verifier
+    }
+
     /// Verifies a request that carries a bearer token.
     func verify(bearer token: String) async throws(AccessRefusal) -> VerifiedAccessToken {
         let headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]

@@ -33,11 +33,8 @@ struct IntrospectedTimeTests {
             client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
             timing: .init(attempts: 1, timeSource: time.timeSource)
         )
-        let verifier = AccessTokenVerifier(
-            audience: GuardedAPI.audience,
-            introspection: CachedTokenIntrospection(client, timeSource: time.timeSource),
-            currentDate: time.timeSource.date
-        )
+        let introspection = CachedTokenIntrospection(client, timeSource: time.timeSource)
+        let verifier = AccessTokenVerifier(introspection).at(time)
         let request = ProtectedRequest(method: .get, url: GuardedAPI.url, headers: ["Authorization": "Bearer good"])
         // The second answer is from the cache, whose entries end with the token.
         for _ in 1...2 {

@@ -22,11 +22,7 @@ struct IntrospectedTokenTests {
     }
 
     private func verifier(_ transport: MockTransport) -> AccessTokenVerifier {
-        AccessTokenVerifier(
-            audience: GuardedAPI.audience,
-            introspection: introspection(transport),
-            currentDate: time.timeSource.date
-        )
+        AccessTokenVerifier(introspection(transport)).at(time)
     }
 
     private func request(_ token: String) -> ProtectedRequest {

@@ -83,7 +83,7 @@ final class PublishedStatusList: Sendable {
         return CachedStatusLists(
             at: locations,
             issuer: PublishedKeys.issuer,
-            keys: JWKSet(keys: [api.key.jwk]),
+            keys: .fixed(JWKSet(keys: [api.key.jwk])),
             outage: outage,
             client: client,
             options: options

@@ -22,9 +22,12 @@ struct ResourceServerLoopbackTests {
 
     private func verifier(_ server: MockAuthorizationServer) -> AccessTokenVerifier {
         AccessTokenVerifier(
-            discovery: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
+            issuer: server.metadata.issuer,
             audience: Self.audience,
-            options: Self.options
+            keys: .discovered(
+                by: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
+                options: Self.options
+            )
         )
     }
 
@@ -131,7 +134,9 @@ struct ResourceServerLoopbackTests {
                 clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s3cret"))
             )
             let introspection = CachedTokenIntrospection(client)
-            let verifier = AccessTokenVerifier(audience: server.metadata.issuer, introspection: introspection)
+            let issuer = server.metadata.issuer
+            var verifier = AccessTokenVerifier(issuer: issuer, audience: issuer, keys: nil)
+            verifier.introspection = introspection
             let token = try server.issueAccessToken(clientID: "shop", subject: "ada", scope: "orders.read")
             for _ in 1...5 { #expect(try await verifier.verify(request(token)).subject == "ada") }
             #expect(server.server.requests(for: "/introspect").count == 1)
@@ -155,7 +160,7 @@ struct ResourceServerLoopbackTests {
             let idTokens = IDTokenVerifier(
                 issuer: server.metadata.issuer,
                 clientID: "shop",
-                keys: server.keys,
+                keys: .fixed(server.keys),
                 algorithms: [.es256]
             )
             await #expect(throws: TokenError(.typeMismatch, "")) { try await idTokens.verify(accessToken, nonce: nil) }

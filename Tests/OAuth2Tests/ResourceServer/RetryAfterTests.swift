@@ -19,9 +19,8 @@ struct RetryAfterTests {
         let verifier = AccessTokenVerifier(
             issuer: PublishedKeys.issuer,
             audience: GuardedAPI.audience,
-            keys: issuer.keySet(),
-            currentDate: issuer.time.timeSource.date
-        )
+            keys: .remote(issuer.keySet())
+        ).at(issuer.time)
         let request = api.request(["Authorization": "Bearer \(try api.token())"])
         let refusal = await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(request) }
         let field = refusal?.headers["Retry-After"]

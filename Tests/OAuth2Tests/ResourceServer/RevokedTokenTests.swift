@@ -101,15 +101,14 @@ struct RevokedTokenTests {
     @Test("Each of several issuers has its own lists")
     func severalIssuers() async throws {
         let partnerKey = try IssuerKey(id: "1")
-        let partners = TrustedIssuer(issuer: "https://partners.example", keys: JWKSet(keys: [partnerKey.jwk]))
-        var staff = TrustedIssuer(issuer: PublishedKeys.issuer, keys: JWKSet(keys: [issuer.api.key.jwk]))
+        let partners = TrustedIssuer(issuer: "https://partners.example", keys: .fixed(JWKSet(keys: [partnerKey.jwk])))
+        var staff = TrustedIssuer(issuer: PublishedKeys.issuer, keys: .fixed(JWKSet(keys: [issuer.api.key.jwk])))
         staff.statusLists = issuer.lists()
         var api = issuer.api
         api.verifier = try AccessTokenVerifier(
             issuers: [staff, partners],
-            audience: GuardedAPI.audience,
-            currentDate: issuer.time.timeSource.date
-        )
+            audience: GuardedAPI.audience
+        ).at(issuer.time)
         // Those of the verifier are for verifiers of one issuer.
         api.verifier.statusLists = issuer.lists(at: [])
         _ = try await api.verify(bearer: token(0))

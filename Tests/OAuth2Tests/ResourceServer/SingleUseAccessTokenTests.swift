@@ -101,12 +101,11 @@ struct SingleUseAccessTokenTests {
         let other = try IssuerKey(id: "1")
         var verifier = try AccessTokenVerifier(
             issuers: [
-                TrustedIssuer(issuer: PublishedKeys.issuer, keys: JWKSet(keys: [api.key.jwk])),
-                TrustedIssuer(issuer: "https://partners.example", keys: JWKSet(keys: [other.jwk])),
+                TrustedIssuer(issuer: PublishedKeys.issuer, keys: .fixed(JWKSet(keys: [api.key.jwk]))),
+                TrustedIssuer(issuer: "https://partners.example", keys: .fixed(JWKSet(keys: [other.jwk]))),
             ],
-            audience: GuardedAPI.audience,
-            currentDate: api.issuer.time.timeSource.date
-        )
+            audience: GuardedAPI.audience
+        ).at(api.issuer.time)
         verifier.replayCache = cache
         let tokens = [
             try api.token(), try api.token(["iss": "https://partners.example"], key: other),
@@ -129,11 +128,8 @@ struct SingleUseAccessTokenTests {
     )
     func introspected(members: [String: JSONValue?], expected: TokenError.Code?) async throws {
         let time = ManualTime()
-        var verifier = AccessTokenVerifier(
-            audience: GuardedAPI.audience,
-            introspection: CachedTokenIntrospection(.introspection(members, time: time), time: time),
-            currentDate: time.timeSource.date
-        )
+        let introspection = CachedTokenIntrospection(.introspection(members, time: time), time: time)
+        var verifier = AccessTokenVerifier(introspection).at(time)
         verifier.replayCache = cache
         if expected == nil { #expect(try await verifier.verify(bearer: "good").subject == "ada") }
         #expect(await verifier.flaw(of: "good") == expected ?? .replayed)
@@ -151,9 +147,8 @@ struct SingleUseAccessTokenTests {
         let verifier = AccessTokenVerifier(
             .entra(tenants: [tenant]),
             audience: "api://orders",
-            keys: JWKSet(keys: [key.jwk]),
-            currentDate: api.issuer.time.timeSource.date
-        )
+            keys: .fixed(JWKSet(keys: [key.jwk]))
+        ).at(api.issuer.time)
         func verify(_ changes: [String: JSONValue?] = [:]) async throws(AccessRefusal) -> VerifiedAccessToken {
             var claims = api.claims([
                 "iss": .string("https://login.microsoftonline.com/\(tenant)/v2.0"), "aud": "api://orders",
@@ -184,9 +179,8 @@ struct SingleUseAccessTokenTests {
         let verifier = AccessTokenVerifier(
             issuer,
             audience: GuardedAPI.audience,
-            keys: api.issuer.keySet(),
-            currentDate: api.issuer.time.timeSource.date
-        )
+            keys: .remote(api.issuer.keySet())
+        ).at(api.issuer.time)
         let token = try api.token(["sub": "spiffe://prod.example/orders"], type: "JWT")
         let found = try await verifier.verify(api.request(["Authorization": "Bearer \(token)"]))
         #expect(found.subject == "spiffe://prod.example/orders")

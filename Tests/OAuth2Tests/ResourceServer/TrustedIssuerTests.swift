@@ -28,15 +28,14 @@ struct TrustedIssuerTests {
         staff changeStaff: (inout TrustedIssuer) -> Void = { _ in },
         partners changePartners: (inout TrustedIssuer) -> Void = { _ in }
     ) throws -> AccessTokenVerifier {
-        var staff = TrustedIssuer(issuer: Self.staff, keys: api.issuer.keySet())
-        var partners = TrustedIssuer(issuer: Self.partners, keys: partnerKeys.keySet())
+        var staff = TrustedIssuer(issuer: Self.staff, keys: .remote(api.issuer.keySet()))
+        var partners = TrustedIssuer(issuer: Self.partners, keys: .remote(partnerKeys.keySet()))
         changeStaff(&staff)
         changePartners(&partners)
         var verifier = try AccessTokenVerifier(
             issuers: [staff, partners],
-            audience: GuardedAPI.audience,
-            currentDate: api.issuer.time.timeSource.date
-        )
+            audience: GuardedAPI.audience
+        ).at(api.issuer.time)
         verifier.realm = "orders"
         return verifier
     }
@@ -82,7 +81,7 @@ struct TrustedIssuerTests {
     @Test("A thousand unknown issuers cost no request, nor does a lookalike identifier")
     func strangers() async throws {
         let verifier = try verifier(partners: { issuer in
-            issuer = TrustedIssuer(issuer: "https://caf\u{E9}.example", keys: partnerKeys.keySet())
+            issuer = TrustedIssuer(issuer: "https://caf\u{E9}.example", keys: .remote(partnerKeys.keySet()))
         })
         for number in 1...1_000 {
             let code = await verifier.flaw(of: try api.token(["iss": .string("https://\(number).example")]))
@@ -110,7 +109,7 @@ struct TrustedIssuerTests {
     func outage() async throws {
         let broken = PublishedKeys([], steps: Array(repeating: .status(503), count: 10))
         let verifier = try verifier(partners: { issuer in
-            issuer = TrustedIssuer(issuer: Self.partners, keys: broken.keySet())
+            issuer = TrustedIssuer(issuer: Self.partners, keys: .remote(broken.keySet()))
         })
         let theirs = try api.token(["iss": .string(Self.partners)], key: partnerKey)
         await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(request(theirs)) }
@@ -212,7 +211,8 @@ struct TrustedIssuerTests {
     func introspectedIssuer() async throws {
         let asked = server(["iss": "https://partners.example", "client_id": "theirs"])
         let verifier = try verifier(partners: { issuer in
-            issuer = TrustedIssuer(introspection: introspection(asked, Self.partners))
+            issuer = TrustedIssuer(issuer: Self.partners, keys: nil)
+            issuer.introspection = introspection(asked, Self.partners)
         })
         let theirs = try api.token(["iss": .string(Self.partners), "sub": "good"], key: partnerKey)
         #expect(await verifier.flaw(of: theirs) == .checkFailed)
@@ -223,7 +223,8 @@ struct TrustedIssuerTests {
         // It can't vouch for the other issuer.
         let liar = server(["iss": "https://id.example"])
         let deceived = try self.verifier(partners: { issuer in
-            issuer = TrustedIssuer(introspection: introspection(liar, Self.partners))
+            issuer = TrustedIssuer(issuer: Self.partners, keys: nil)
+            issuer.introspection = introspection(liar, Self.partners)
         })
         #expect(await deceived.flaw(of: "good") == .issuerMismatch)
     }
@@ -236,11 +237,11 @@ struct TrustedIssuerTests {
         func make(_ issuers: [TrustedIssuer]) throws -> AccessTokenVerifier {
             try AccessTokenVerifier(issuers: issuers, audience: GuardedAPI.audience)
         }
-        let staff = TrustedIssuer(issuer: Self.staff, keys: keys)
+        let staff = TrustedIssuer(issuer: Self.staff, keys: .fixed(keys))
         #expect(throws: OAuth2Error(.invalidIssuer, "")) { try make([]) }
         #expect(throws: OAuth2Error(.invalidIssuer, "")) { try make([staff, staff]) }
         #expect(try make([staff]).policy.issuer == .oneOf([Self.staff]))
-        var (first, second) = (staff, TrustedIssuer(issuer: Self.partners, keys: keys))
+        var (first, second) = (staff, TrustedIssuer(issuer: Self.partners, keys: .fixed(keys)))
         #expect(try make([first, second]).policy.issuer == .oneOf([Self.staff, Self.partners]))
         first.introspection = introspection(server(), Self.staff)
         second.introspection = introspection(server(), Self.partners)
@@ -255,10 +256,8 @@ struct TrustedIssuerTests {
         let options = RemoteKeySet.Options(timeout: .seconds(120))
         var verifier = try AccessTokenVerifier(
             issuers: [ours, theirs].map { server in
-                TrustedIssuer(
-                    discovery: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
-                    options: options
-                )
+                let discovery = AuthorizationServerDiscovery(issuer: server.metadata.issuer)
+                return TrustedIssuer(issuer: discovery.issuer, keys: .discovered(by: discovery, options: options))
             },
             audience: GuardedAPI.audience
         )

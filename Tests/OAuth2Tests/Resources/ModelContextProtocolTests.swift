@@ -105,9 +105,12 @@ struct ModelContextProtocolTests {
             scopes: ["tools.read"]
         )
         var verifier = AccessTokenVerifier(
-            discovery: AuthorizationServerDiscovery(issuer: mock.metadata.issuer),
+            issuer: mock.metadata.issuer,
             audience: resource.identifier,
-            options: RemoteKeySet.Options(cooldown: .zero)
+            keys: .discovered(
+                by: AuthorizationServerDiscovery(issuer: mock.metadata.issuer),
+                options: RemoteKeySet.Options(cooldown: .zero)
+            )
         )
         verifier.resourceMetadata = try resource.metadataURL
         host.on(.get, "/.well-known/oauth-protected-resource/mcp", .json(resource.metadata.serialized()))

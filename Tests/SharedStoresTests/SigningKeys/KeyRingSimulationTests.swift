@@ -252,8 +252,8 @@ struct KeyRingStoreTests {
             return HTTPTransportResponse(status: 200, headers: document.headers, body: document.body)
         }
         let timeSource = fixture.time.timeSource
-        let keys = RemoteKeySet(
-            url: URL(string: "https://id.example/.well-known/jwks.json")!,
+        let keys = IssuerKeys.url(
+            URL(string: "https://id.example/.well-known/jwks.json")!,
             client: NetworkClient(transport: transport, options: NetworkClient.Options(timeSource: timeSource)),
             // As long as the ring's options allow, regardless of `max-age`. On a slow machine, the
             // time passes during fetches, which mustn't end them.

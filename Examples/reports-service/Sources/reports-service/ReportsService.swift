@@ -31,10 +31,7 @@ func makeService(_ configuration: Configuration, logger: Logger) throws -> some 
         authorizationServers: [configuration.issuer],
         scopes: ["reports.read"]
     )
-    var verifier = AccessTokenVerifier(
-        discovery: AuthorizationServerDiscovery(issuer: configuration.issuer),
-        audience: configuration.publicURL
-    )
+    var verifier = AccessTokenVerifier(issuer: configuration.issuer, audience: configuration.publicURL)
     verifier.resourceMetadata = try resource.metadataURL
 
     let router = Router(context: AuthorizedRequestContext.self)

@@ -18,7 +18,7 @@ public struct IdentityProvider: Sendable {
     /// The rules for the provider's ID tokens, in addition to those for all ID tokens.
     public var policy: ValidationPolicy
     /// The rules by which a token's key is selected from the provider's keys.
-    public var selection: KeySelection
+    public var selection = KeySelection()
     /// The URL of the provider's keys.
     public var keySetURL: URL?
     package let issuer: String
@@ -36,7 +36,6 @@ public struct IdentityProvider: Sendable {
         self.issuer = issuer
         policy = ValidationPolicy(issuer: issuerRule ?? .exactly(issuer))
         policy.algorithms = algorithms
-        selection = KeySelection(assumedAlgorithms: (algorithms ?? []).sorted { $0.rawValue < $1.rawValue })
         self.keySetURL = keySetURL
     }
 

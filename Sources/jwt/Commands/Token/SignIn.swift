@@ -55,11 +55,14 @@ struct SignIn: Sendable {
         guard (scope ?? "").split(separator: " ").contains("openid"), let url = server.keySetURL,
             !algorithms.isEmpty
         else { return .skipIDTokenCheck }
+        var keys = IssuerKeys.url(url, client: network, options: .init(timeout: timeout))
+        // The default of a registration, for keys that state no algorithm.
+        if algorithms.contains(.rs256) { keys.selection = KeySelection(assumedAlgorithms: [.rs256]) }
         return .verified(
             by: IDTokenVerifier(
                 issuer: server.issuer,
                 clientID: client.clientAuthentication.clientID,
-                keys: RemoteKeySet(url: url, client: network, options: .init(timeout: timeout)),
+                keys: keys,
                 algorithms: Set(algorithms)
             )
         )

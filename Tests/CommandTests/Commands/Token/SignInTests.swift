@@ -79,6 +79,32 @@ struct BrowserSignInTests {
         #expect(good.status == 0 && scene.authorization.isActive(TokenScene.token(good)), "\(good)")
     }
 
+    @Test("Verifies RS256 with a key without an algorithm, even if the server supports others, and names the cause")
+    func keyWithoutAlgorithm() async throws {
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.signingAlgorithm = .rs256
+        try await TokenScene.play(configuration) { scene in
+            let server = scene.authorization
+            var metadata = server.metadata.metadata
+            metadata["id_token_signing_alg_values_supported"] = ["RS256", "RS512", "PS256", "ES256", "HS256"]
+            server.server.on(.get, "/.well-known/openid-configuration", .json(metadata.serialized()))
+            let keys = server.keys.keys.map { key in
+                var key = key
+                key.members["alg"] = nil
+                return key
+            }
+            server.server.on(.get, "/jwks", .json(JWKSet(keys: keys).serialized()))
+            let command =
+                ["token"] + scene.programFlags("authorization_code") + ["--scope", "openid read", "--sign-in"]
+            let good = try await scene.jwt(command, environment: Self.browser)
+            #expect(good.status == 0 && server.isActive(TokenScene.token(good)), "\(good)")
+            server.misbehave(.signedToken(.wrongAudience))
+            let refused = try await scene.jwt(command, environment: Self.browser)
+            #expect(refused.status == 2, "\(refused)")
+            #expect(refused.errors.contains("the ID token isn't valid: the claim “aud”"), "\(refused)")
+        }
+    }
+
     @Test("Pushes the authorization request if the server requires it")
     func pushed() async throws {
         var configuration = MockAuthorizationServer.Configuration()
