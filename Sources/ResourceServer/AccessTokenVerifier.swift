@@ -295,6 +295,7 @@ public struct AccessTokenVerifier: Sendable {
     // Verifies a token of the only issuer: the text as presented, for introspection, or the signed
     // token. Only a `TokenError` means that the token is invalid.
     private func verified(_ text: String, _ token: OpenedToken, isJWT: Bool? = nil) async throws -> Verified {
+        try policy.checkAcceptsAny()
         if let introspection, jwtVerifier == nil || !(isJWT ?? ((try? UnverifiedToken(token.text)) != nil)) {
             let (found, answer) = try await introspected(text, by: introspection)
             return Verified(

@@ -67,7 +67,7 @@ public struct IDTokenVerifier: Sendable {
     /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date = { Date() }
 
-    private let provider: IdentityProvider
+    private let provider: TokenIssuer
     fileprivate let verifier: RemoteJWTVerifier
 
     /// Creates a verifier.
@@ -85,7 +85,7 @@ public struct IDTokenVerifier: Sendable {
         algorithms: Set<JWSAlgorithm>? = nil
     ) {
         let algorithms = keys.algorithms(algorithms)
-        self.init(IdentityProvider(issuer: issuer, algorithms: algorithms), clientID: clientID, keys: keys)
+        self.init(TokenIssuer(idTokensOf: issuer, algorithms: algorithms), clientID: clientID, keys: keys)
     }
 
     /// Creates a verifier of the ID tokens of a well-known provider.
@@ -99,14 +99,15 @@ public struct IDTokenVerifier: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - provider: The provider.
+    ///   - provider: The provider. If it has no rules for ID tokens, every token is rejected with the
+    ///     code `typeMismatch`.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys. The default is those that the provider publishes.
-    public init(_ provider: IdentityProvider, clientID: String, keys: IssuerKeys = .published) {
+    public init(_ provider: TokenIssuer, clientID: String, keys: IssuerKeys = .published) {
         self.provider = provider
-        issuer = provider.issuer
+        issuer = provider.issuer ?? ""
         self.clientID = clientID
-        algorithms = provider.policy.algorithms ?? []
+        algorithms = provider.idTokenPolicy.algorithms ?? []
         verifier = RemoteJWTVerifier(keys: keys.of(provider))
     }
 

@@ -101,25 +101,8 @@ public struct IssuerKeys: Sendable {
         client: NetworkClient = NetworkClient(),
         options: RemoteKeySet.Options = RemoteKeySet.Options()
     ) -> IssuerKeys {
-        let keySet = RemoteKeySet(publishedAt: issuer.keySetURL, by: issuer.metadataIssuer, client, options)
+        let keySet = RemoteKeySet(publishedAt: issuer.keySetURL, by: issuer.issuer, client, options)
         return IssuerKeys(.remote(keySet), issuer.selection)
-    }
-
-    /// Returns the keys that a well-known identity provider publishes, without fetching anything
-    /// yet.
-    ///
-    /// - Parameters:
-    ///   - provider: The provider.
-    ///   - client: The client for the requests.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    /// - Returns: The keys, with the provider's rules of key selection.
-    public static func published(
-        by provider: IdentityProvider,
-        client: NetworkClient = NetworkClient(),
-        options: RemoteKeySet.Options = RemoteKeySet.Options()
-    ) -> IssuerKeys {
-        let keySet = RemoteKeySet(publishedAt: provider.keySetURL, by: provider.issuer, client, options)
-        return IssuerKeys(.remote(keySet), provider.selection)
     }
 
     /// Returns the keys of a set that the application created.
@@ -143,19 +126,11 @@ public struct IssuerKeys: Sendable {
     public static func key(_ key: VerificationKey) -> IssuerKeys { IssuerKeys(.key(key)) }
 
     package func of(_ issuer: TokenIssuer) -> IssuerKeys {
-        resolved(issuer.selection) { .published(by: issuer) }
+        let keys = if case .published = source { Self.published(by: issuer) } else { self }
+        return IssuerKeys(keys.source, selection ?? issuer.selection)
     }
 
-    func of(_ provider: IdentityProvider) -> IssuerKeys {
-        resolved(provider.selection) { .published(by: provider) }
-    }
-
-    package func of(issuer: String) -> IssuerKeys { of(IdentityProvider(issuer: issuer)) }
-
-    private func resolved(_ selection: KeySelection, _ published: () -> IssuerKeys) -> IssuerKeys {
-        let keys = if case .published = source { published() } else { self }
-        return IssuerKeys(keys.source, self.selection ?? selection)
-    }
+    package func of(issuer: String) -> IssuerKeys { of(TokenIssuer(idTokensOf: issuer)) }
 
     /// The algorithms that a client registered, of which RS256 is the default.
     func algorithms(_ named: Set<JWSAlgorithm>?) -> Set<JWSAlgorithm> {

@@ -111,6 +111,7 @@ public final class RemoteJWTVerifier: Sendable {
     }
 
     package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
+        try policy.checkAcceptsAny()
         switch keys.source {
         case .published:
             throw OAuth2Error(
@@ -143,6 +144,7 @@ public final class RemoteJWTVerifier: Sendable {
         algorithms: Set<JWSAlgorithm>,
         against policy: ValidationPolicy
     ) async throws -> VerifiedToken {
+        try policy.checkAcceptsAny()
         let opened = try decrypter.opened(text, what)
         try UnverifiedToken(opened.text, maximumSize: policy.limits.size).checkAlgorithm(algorithms, of: what)
         return try opened.checked(try await verify(opened.text, against: policy))

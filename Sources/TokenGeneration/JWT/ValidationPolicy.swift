@@ -20,8 +20,8 @@ internal import OpenSSLCrypto
 /// known kind have profiles, which include all requirements of the kind's specification:
 /// ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
 /// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)``
-/// and ``clientAssertion(audience:clientID:maximumLifetime:)``. ``TokenIssuer`` and
-/// ``IdentityProvider`` have the policies of well-known issuers.
+/// and ``clientAssertion(audience:clientID:maximumLifetime:)``. ``TokenIssuer`` has the policies of
+/// well-known issuers.
 ///
 /// ```swift
 /// var policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
@@ -68,6 +68,8 @@ public struct ValidationPolicy: Sendable {
     public var limits: JWSLimits
     /// A closure that returns the current time, by default that of the system clock.
     public var currentDate: @Sendable () -> Date
+    /// The reason to reject every token, before all other checks.
+    private var refusal: TokenError?
 
     /// Creates a policy in which the other properties have their default values.
     ///
@@ -94,6 +96,17 @@ public struct ValidationPolicy: Sendable {
         self.requiredClaims = requiredClaims
         limits = JWSLimits(size: maximumTokenSize)
         self.currentDate = currentDate
+    }
+
+    static func rejectingAll(_ reason: String) -> ValidationPolicy {
+        var policy = ValidationPolicy()
+        policy.refusal = TokenError(.typeMismatch, reason)
+        return policy
+    }
+
+    /// Throws if the policy rejects every token, so that nothing is fetched for it.
+    package func checkAcceptsAny() throws(TokenError) {
+        if let refusal { throw refusal }
     }
 
     /// The required presence of a claim.
@@ -138,6 +151,7 @@ public struct ValidationPolicy: Sendable {
     }
 
     func checkAlgorithm(of header: ProtectedHeader) throws(TokenError) {
+        try checkAcceptsAny()
         guard let algorithms, !algorithms.contains(where: { $0.rawValue.isExactly(header.algorithm) }) else { return }
         let names = algorithms.map(\.rawValue).sorted().joined(separator: ", ")
         throw TokenError(

@@ -76,28 +76,15 @@ struct WellKnownIssuerTests {
                 .spiffe(trustDomain: "prod.example", bundleURL: URL(string: "https://spire.example/bundle")),
                 "https://spire.example/bundle"
             ),
+            (.google(), "https://www.googleapis.com/oauth2/v3/certs"),
+            (.apple(), "https://appleid.apple.com/auth/keys"),
+            (.entra(tenants: []), "https://login.microsoftonline.com/common/discovery/v2.0/keys"),
         ] as [(TokenIssuer, String)]
     )
     func keySetURL(issuer: TokenIssuer, url: String) async throws {
         let transport = server([url: #"{"keys":[]}"#])
         #expect(try await keySet(issuer, transport).keys().keys.isEmpty)
         #expect(transport.requests.map(\.url.absoluteString) == [url])
-    }
-
-    @Test(
-        "Fetches an identity provider's keys from the documented URL",
-        arguments: [
-            (.google(), "https://www.googleapis.com/oauth2/v3/certs"),
-            (.apple(), "https://appleid.apple.com/auth/keys"),
-            (.entra(tenants: []), "https://login.microsoftonline.com/common/discovery/v2.0/keys"),
-        ] as [(IdentityProvider, String)]
-    )
-    func providerKeySetURL(provider: IdentityProvider, url: String) async throws {
-        let transport = server([url: #"{"keys":[]}"#])
-        let options = RemoteKeySet.Options(timeSource: time.timeSource)
-        let keys = IssuerKeys.published(by: provider, client: client(transport), options: options)
-        #expect(try await keys.keySet?.keys().keys.isEmpty == true)
-        #expect(transport.requests.count == 1)
     }
 
     @Test(
@@ -137,11 +124,9 @@ struct WellKnownIssuerTests {
                 #"{"issuer":"https://appleid.apple.com","jwks_uri":"https://keys.apple.com/jwks"}"#,
             "https://keys.apple.com/jwks": #"{"keys":[]}"#,
         ])
-        var provider = IdentityProvider.apple()
+        var provider = TokenIssuer.apple()
         provider.keySetURL = nil
-        let options = RemoteKeySet.Options(timeSource: time.timeSource)
-        let keys = IssuerKeys.published(by: provider, client: client(transport), options: options)
-        #expect(try await keys.keySet?.keys().keys.isEmpty == true)
+        #expect(try await keySet(provider, transport).keys().keys.isEmpty)
         #expect(transport.requests.count == 2)
     }
 
@@ -264,6 +249,50 @@ struct WellKnownIssuerTests {
         #expect(verifier.issuer == "https://login.microsoftonline.com/{tenantid}/v2.0")
         let token = try IssuerKey(.es256, id: "1").token(["sub": "x"])
         await #expect(throws: TokenError(.algorithmMismatch, "")) { try await verifier.verify(token, nonce: nil) }
+        #expect(published.fetchCount == 0)
+    }
+
+    // MARK: Kinds of tokens
+
+    @Test("Rejects every token of a kind for which the issuer has no rules, and fetches nothing")
+    func otherKind() async throws {
+        let key = try IssuerKey(.rs256, id: "1")
+        let published = PublishedKeys([key])
+        let keys = IssuerKeys.remote(published.keySet())
+        // It meets the rules for the other kind.
+        let now = Int(published.time.date.timeIntervalSince1970)
+        func token(_ changes: JSONObject) throws -> String {
+            var claims: JSONObject = [
+                "sub": "ada", "aud": "shop", "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(now + 300)),
+            ]
+            for member in changes { claims[member.name] = member.value }
+            return try key.token(claims)
+        }
+        for (provider, issuer) in [
+            (TokenIssuer.apple(), "https://appleid.apple.com"), (.google(), "https://accounts.google.com"),
+        ] {
+            let text = try token(["iss": .string(issuer)])
+            var users = IDTokenVerifier(provider, clientID: "shop", keys: .fixed(JWKSet(keys: [key.jwk])))
+            users.currentDate = published.time.timeSource.date
+            #expect(try await users.verify(text, nonce: nil).registered.subject == "ada")
+            let services = RemoteJWTVerifier(provider, audience: "shop", keys: keys)
+            let error = await #expect(throws: TokenError(.typeMismatch, "")) { try await services.verify(text) }
+            #expect(error?.message == "the issuer has no rules for tokens to services, only for ID tokens")
+        }
+        let realm = "https://id.example/realms/shop"
+        let text = try token(["iss": .string(realm), "azp": "shop", "typ": "Bearer"])
+        let issuer = TokenIssuer.keycloak(issuer: realm)
+        var stopped = issuer
+        stopped.policy.currentDate = published.time.timeSource.date
+        #expect(
+            try await RemoteJWTVerifier(stopped, audience: "shop", keys: .fixed(JWKSet(keys: [key.jwk]))).verify(text)
+                .registered.subject == "ada"
+        )
+        var users = IDTokenVerifier(issuer, clientID: "shop", keys: keys)
+        users.currentDate = published.time.timeSource.date
+        let client = users
+        let error = await #expect(throws: TokenError(.typeMismatch, "")) { try await client.verify(text, nonce: nil) }
+        #expect(error?.message == "the issuer has no rules for ID tokens")
         #expect(published.fetchCount == 0)
     }
 

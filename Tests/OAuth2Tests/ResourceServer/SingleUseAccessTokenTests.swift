@@ -172,6 +172,16 @@ struct SingleUseAccessTokenTests {
         }
     }
 
+    @Test("Rejects all tokens of an issuer without rules for them, also by introspection")
+    func withoutRules() async throws {
+        var verifier = AccessTokenVerifier(.apple(), audience: GuardedAPI.audience).at(api.issuer.time)
+        #expect(await verifier.flaw(of: try api.token(["iss": "https://appleid.apple.com"])) == .typeMismatch)
+        let transport = MockTransport.introspection(time: api.issuer.time)
+        verifier.introspection = CachedTokenIntrospection(transport, time: api.issuer.time)
+        #expect(await verifier.flaw(of: "good") == .typeMismatch)
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test("Verifies a JWT-SVID in a request, with fetched keys")
     func workload() async throws {
         var issuer = TokenIssuer.spiffe(trustDomain: "prod.example")

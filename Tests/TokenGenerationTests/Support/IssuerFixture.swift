@@ -60,7 +60,7 @@ struct IssuerFixture {
     func refusal(
         _ changes: [String: JSONValue?] = [:],
         header: [String: JSONValue?] = [:],
-        by provider: IdentityProvider,
+        by provider: TokenIssuer,
         clientID: String,
         nonce: String?,
         authorizedParties: [String] = []

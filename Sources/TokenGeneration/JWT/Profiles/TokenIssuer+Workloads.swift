@@ -98,9 +98,7 @@ extension TokenIssuer {
                 policy.checks.append(.claim(name, is: value))
             }
         }
-        var profile = TokenIssuer(policy, algorithms: [.rs256])
-        profile.metadataIssuer = issuer
-        return profile
+        return TokenIssuer(policy, issuer: issuer, algorithms: [.rs256])
     }
 }
 
@@ -167,12 +165,11 @@ extension TokenIssuer {
                 }
             }
         ]
-        var profile = TokenIssuer(
+        return TokenIssuer(
             policy,
+            issuer: issuer,
             algorithms: [.rs256, .es256, .es384, .es512, .mldsa44, .mldsa65, .mldsa87]
         )
-        profile.metadataIssuer = issuer
-        return profile
     }
 }
 
@@ -262,7 +259,7 @@ extension TokenIssuer {
         var profile = TokenIssuer(
             policy,
             algorithms: [.rs256, .rs384, .rs512, .es256, .es384, .es512, .ps256, .ps384, .ps512],
-            assumedAlgorithm: rsaAlgorithm
+            selection: KeySelection(assumedAlgorithms: [rsaAlgorithm])
         )
         profile.selection.use = "jwt-svid"
         profile.keySetURL = bundleURL

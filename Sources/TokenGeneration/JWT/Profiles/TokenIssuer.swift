@@ -1,10 +1,13 @@
 public import Foundation
 
-/// An issuer whose tokens workloads and clients send to your service, with the rules that the
-/// issuer documents for them.
+/// An issuer of tokens, with the rules that it documents for them.
 ///
-/// A value has the issuer's name, its algorithms, the claims that identify the sender, and the
-/// location of its keys. Only the audience is missing, which is your own name.
+/// A value has the issuer's names, its algorithms, its own claims and the location of its keys. It
+/// has rules for each kind of token that the issuer makes:
+///
+/// - ``policy`` is for tokens that workloads and clients send to your service. Only the audience is
+///   missing, which is your own name.
+/// - ``idTokenPolicy`` is for the ID tokens of users who sign in.
 ///
 /// ```swift
 /// let verifier = JWTVerifier(
@@ -18,29 +21,52 @@ public import Foundation
 /// )
 /// ```
 ///
-/// The modules OAuth2 and ResourceServer have initializers that fetch the keys. For users who sign
-/// in, see ``IdentityProvider``.
+/// The modules OAuth2 and ResourceServer have verifiers that fetch the keys.
 ///
 /// All claims are compared code point by code point. An empty value, which comes from a missing
 /// setting, matches nothing.
 public struct TokenIssuer: Sendable {
-    /// The rules for the issuer's tokens, except for the audience.
+    /// The rules for tokens that are sent to your service, except for the audience.
     ///
-    /// Without an audience, the policy rejects every token with `aud`.
+    /// Without an audience, the policy rejects every token with `aud`. For an issuer without such
+    /// tokens, it rejects every token with the code `typeMismatch`.
     public var policy: ValidationPolicy
+    /// The rules for ID tokens, in addition to those for the ID tokens of all issuers.
+    ///
+    /// For an issuer without ID tokens, it rejects every token with the code `typeMismatch`.
+    public var idTokenPolicy: ValidationPolicy
     /// The rules by which a token's key is selected from the issuer's keys.
     public var selection: KeySelection
     /// The URL of the issuer's keys, or `nil` if the issuer's metadata or nothing names it.
     public var keySetURL: URL?
-    package var metadataIssuer: String?
+    /// The identifier, if there's a single one.
+    package let issuer: String?
     package var scopeClaim = "scope"
     package var clientClaim = "client_id"
     var mayLackAudience = false
+    /// With `nonce_supported`.
+    var mayLackNonce = false
 
-    init(_ policy: ValidationPolicy, algorithms: Set<JWSAlgorithm>, assumedAlgorithm: JWSAlgorithm = .rs256) {
-        self.policy = policy
+    init(
+        _ policy: ValidationPolicy? = nil,
+        idTokens idTokenPolicy: ValidationPolicy? = nil,
+        issuer: String? = nil,
+        algorithms: Set<JWSAlgorithm>?,
+        selection: KeySelection = KeySelection(assumedAlgorithms: [.rs256])
+    ) {
+        self.policy = policy ?? .rejectingAll("the issuer has no rules for tokens to services, only for ID tokens")
+        self.idTokenPolicy = idTokenPolicy ?? .rejectingAll("the issuer has no rules for ID tokens")
         self.policy.algorithms = algorithms
-        selection = KeySelection(assumedAlgorithms: [assumedAlgorithm])
+        self.idTokenPolicy.algorithms = algorithms
+        self.issuer = issuer
+        self.selection = selection
+    }
+
+    /// Creates an issuer of ID tokens without rules of its own; without algorithms, those of the keys
+    /// are accepted.
+    package init(idTokensOf issuer: String, algorithms: Set<JWSAlgorithm>? = nil) {
+        let policy = ValidationPolicy(issuer: .exactly(issuer))
+        self.init(idTokens: policy, issuer: issuer, algorithms: algorithms, selection: KeySelection())
     }
 
     /// Returns the policy for the issuer's tokens to an audience.
@@ -176,163 +202,8 @@ extension TokenIssuer {
     ) -> TokenIssuer {
         var policy = ValidationPolicy(issuer: .exactly(issuer), type: types)
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"]
-        var profile = TokenIssuer(policy, algorithms: algorithms)
-        profile.metadataIssuer = issuer
+        var profile = TokenIssuer(policy, issuer: issuer, algorithms: algorithms)
         profile.clientClaim = clientClaim
         return profile
-    }
-
-    /// Returns Google, for the ID tokens of service accounts that call your service
-    /// ([authentication with ID
-    /// tokens](https://cloud.google.com/docs/authentication/get-id-token)).
-    ///
-    /// Tokens are signed with RS256 and have `iss`, `sub`, `aud`, `exp`, `iat`, a `email` of the
-    /// list and a true `email_verified`. Every customer of Google Cloud can get tokens for any
-    /// audience, so that only the list decides which callers are accepted.
-    ///
-    /// Callers that use `generateIdToken` must set `includeEmail`.
-    ///
-    /// - Parameter emails: The addresses of the accepted service accounts, such as
-    ///   `orders@project.iam.gserviceaccount.com`. An empty array rejects every token.
-    /// - Returns: The issuer.
-    public static func googleServiceAccounts(_ emails: [String]) -> TokenIssuer {
-        var policy = ValidationPolicy(issuer: .oneOf(IdentityProvider.googleIssuers), type: .absentOrJWT)
-        policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "email", "email_verified"]
-        policy.checks = [
-            .claim("email", isOneOf: emails),
-            ClaimsCheck(throwing: "email_verified") { subject in
-                guard try subject.claims.flagClaim("email_verified") == true else {
-                    throw TokenError(.claimMismatch, "the claim “email_verified” isn't true")
-                }
-            },
-        ]
-        var profile = TokenIssuer(policy, algorithms: [.rs256])
-        profile.keySetURL = IdentityProvider.googleKeys
-        return profile
-    }
-
-    /// Returns Microsoft Entra, for access tokens of certain tenants to your API ([access
-    /// tokens](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens)).
-    ///
-    /// Tokens are signed with RS256 and have `iss`, `sub`, `aud`, `exp`, `iat`, `tid` and the
-    /// client's ID, which ID tokens don't have. `iss` must be the issuer of the tenant in `tid`,
-    /// and the signing key must be for that tenant.
-    ///
-    /// The audience of version 2 is the API's client ID, that of version 1 usually its App ID URI.
-    /// Check what a token allows with `scp` for users and `roles` for applications. Find users by
-    /// `tid` and `oid`, or by `tid` and `sub`, and never by `email`, `upn` or `preferred_username`,
-    /// which others can set ([claims
-    /// validation](https://learn.microsoft.com/en-us/entra/identity-platform/claims-validation)).
-    ///
-    /// - Parameters:
-    ///   - tenants: The IDs of the tenants, as GUIDs. Names such as `common` match nothing.
-    ///   - version: The version of the tokens, the `accessTokenAcceptedVersion` of the API. The
-    ///     default is version 2.
-    /// - Returns: The issuer.
-    public static func entra(tenants: [String], version: EntraTokenVersion = .v2) -> TokenIssuer {
-        TokenIssuer(EntraTenants(tenants, version: version))
-    }
-
-    /// Returns Microsoft Entra, for access tokens of every tenant to your API.
-    ///
-    /// The rules are those of ``entra(tenants:version:)``, except that `tid` can be any tenant.
-    ///
-    /// - Warning: Everyone can create a tenant. Accept a token only if its `tid` belongs to one of
-    ///   your customers, and keep the data of tenants apart.
-    ///
-    /// - Parameter version: The version of the tokens. The default is version 2.
-    /// - Returns: The issuer.
-    public static func entraSkippingTenantCheck(version: EntraTokenVersion = .v2) -> TokenIssuer {
-        TokenIssuer(EntraTenants(nil, version: version))
-    }
-
-    private init(_ tenants: EntraTenants) {
-        var policy = ValidationPolicy(issuer: tenants.issuerRule, type: .absentOrJWT)
-        policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "tid", tenants.version.clientClaim]
-        policy.checks = [tenants.check]
-        self.init(policy, algorithms: [.rs256])
-        keySetURL = tenants.keySetURL
-        scopeClaim = "scp"
-        clientClaim = tenants.version.clientClaim
-    }
-}
-
-/// The version of a token from Microsoft Entra, which determines its issuer and its keys ([token
-/// formats](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens#token-formats)).
-public struct EntraTokenVersion: Hashable, Sendable {
-    private enum Wrapped { case v1, v2 }
-    private let wrapped: Wrapped
-
-    /// Version 1, with the issuer `https://sts.windows.net/TENANT/`.
-    public static let v1 = EntraTokenVersion(wrapped: .v1)
-    /// Version 2, with the issuer `https://login.microsoftonline.com/TENANT/v2.0`.
-    public static let v2 = EntraTokenVersion(wrapped: .v2)
-
-    func issuer(of tenant: String) -> String {
-        switch wrapped {
-        case .v1: "https://sts.windows.net/\(tenant)/"
-        case .v2: "https://login.microsoftonline.com/\(tenant)/v2.0"
-        }
-    }
-
-    func keySetURL(of tenant: String) -> URL? {
-        let version = self == .v1 ? "" : "/v2.0"
-        return URL(string: "https://login.microsoftonline.com/\(tenant)/discovery\(version)/keys")
-    }
-
-    var clientClaim: String { self == .v1 ? "appid" : "azp" }
-}
-
-struct EntraTenants: Sendable {
-    let version: EntraTokenVersion
-    /// In lower case; `nil` for every tenant.
-    private let allowed: [String]?
-
-    /// `nil` for every tenant; texts that aren't GUIDs are ignored.
-    init(_ tenants: [String]?, version: EntraTokenVersion) {
-        self.version = version
-        allowed = tenants?.map { $0.lowercased() }.filter(Self.isTenant)
-    }
-
-    var issuerRule: IssuerRule {
-        guard let allowed else { return .skipIssuerCheck }
-        return .oneOf(allowed.map(version.issuer(of:)))
-    }
-
-    var issuer: String { version.issuer(of: onlyTenant ?? "{tenantid}") }
-
-    var keySetURL: URL? { version.keySetURL(of: onlyTenant ?? "common") }
-
-    private var onlyTenant: String? { allowed?.count == 1 ? allowed?.first : nil }
-
-    /// The check that `tid`, `iss` and the issuer of the signing key are the same tenant
-    /// ([issuers](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens#validate-the-issuer)).
-    var check: ClaimsCheck {
-        ClaimsCheck(throwing: "tid") { [version] subject in
-            guard let tenant = try subject.claims.stringClaim("tid") else {
-                throw TokenError(.missingClaim, "the claim “tid” is missing, so the tenant is unknown")
-            }
-            guard Self.isTenant(tenant) else {
-                throw TokenError(.malformedClaim, "the claim “tid” must be a GUID in lower case")
-            }
-            try IssuerRule.exactly(version.issuer(of: tenant)).check(subject.registered.issuer)
-            guard let issuer = subject.key?.jwk.members["issuer"] else { return }
-            // The keys for version 1 state the issuer of version 2, or none.
-            guard let issuer = issuer.string,
-                Self.filled(issuer, tenant).isExactly(EntraTokenVersion.v2.issuer(of: tenant))
-                    || Self.filled(issuer, tenant).isExactly(version.issuer(of: tenant))
-            else {
-                throw TokenError(.issuerMismatch, "the key that signed the token is for another tenant")
-            }
-        }
-    }
-
-    private static func filled(_ issuer: String, _ tenant: String) -> String {
-        issuer.replacing("{tenantid}", with: tenant).replacing("{tenantId}", with: tenant)
-    }
-
-    /// In lower case.
-    private static func isTenant(_ text: String) -> Bool {
-        UUID(uuidString: text)?.uuidString.lowercased().isExactly(text) ?? false
     }
 }

@@ -55,7 +55,7 @@ extension ValidationPolicy {
         trustedAudiences: [String] = []
     ) -> ValidationPolicy {
         idToken(
-            provider: IdentityProvider(issuer: issuer),
+            provider: TokenIssuer(idTokensOf: issuer),
             clientID: clientID,
             nonce: nonce,
             accessToken: accessToken,
@@ -94,7 +94,7 @@ extension ValidationPolicy {
     ///     request tokens for it. The default is an empty array.
     /// - Returns: The policy.
     public static func idToken(
-        provider: IdentityProvider,
+        provider: TokenIssuer,
         clientID: String,
         nonce: String?,
         accessToken: String? = nil,
@@ -105,7 +105,7 @@ extension ValidationPolicy {
         trustedAudiences: [String] = [],
         authorizedParties: [String] = []
     ) -> ValidationPolicy {
-        var policy = provider.policy
+        var policy = provider.idTokenPolicy
         policy.audience = .contains(clientID)
         policy.type = .absentOrJWT
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"] + policy.requiredClaims

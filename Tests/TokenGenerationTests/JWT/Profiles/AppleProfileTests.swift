@@ -94,8 +94,16 @@ struct AppleProfileTests {
         #expect(try verifier.verify(Self.user.token(changes)).hasVerifiedEmail == expected)
     }
 
+    @Test("Has no rules for tokens to services, whatever the verifier expects")
+    func otherKind() throws {
+        var issuer = TokenIssuer.apple()
+        #expect(try Self.user.refusal(by: issuer, audience: "com.example.shop") == .typeMismatch)
+        issuer.policy.issuer = .skipIssuerCheck
+        #expect(try Self.user.refusal(by: issuer, audience: "com.example.shop") == .typeMismatch)
+    }
+
     @Test("Names the published keys")
     func keys() {
-        #expect(IdentityProvider.apple().keySetURL?.absoluteString == "https://appleid.apple.com/auth/keys")
+        #expect(TokenIssuer.apple().keySetURL?.absoluteString == "https://appleid.apple.com/auth/keys")
     }
 }

@@ -71,7 +71,7 @@ struct EntraProfileTests {
 
     private static func userRefusal(
         _ changes: [String: JSONValue?],
-        by provider: IdentityProvider
+        by provider: TokenIssuer
     ) throws -> TokenError.Code? {
         try user.refusal(
             changes,
@@ -198,13 +198,13 @@ struct EntraProfileTests {
         ] as [([String: JSONValue?], TokenError.Code?)]
     )
     func idToken(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
-        let provider = IdentityProvider.entra(tenants: ["9122040d-6c67-4c5b-b112-36a304b66dad"])
+        let provider = TokenIssuer.entra(tenants: ["9122040d-6c67-4c5b-b112-36a304b66dad"])
         #expect(try Self.userRefusal(changes, by: provider) == expected)
     }
 
     @Test("Users of every tenant are accepted only by the policy whose name says so", .shows("I2"))
     func everyTenant() throws {
-        let anyTenant = IdentityProvider.entraSkippingTenantCheck()
+        let anyTenant = TokenIssuer.entraSkippingTenantCheck()
         let tenant = JSONValue.string(Self.other)
         #expect(try Self.userRefusal(["iss": Self.issuer(Self.other), "tid": tenant], by: anyTenant) == nil)
         #expect(try Self.userRefusal(["tid": tenant], by: anyTenant) == .issuerMismatch)
@@ -213,7 +213,6 @@ struct EntraProfileTests {
     @Test("The keys are those of the only tenant, or those of all tenants, of the version")
     func keys() {
         let one = TokenIssuer.entra(tenants: [Self.tenant])
-        #expect(IdentityProvider.entra(tenants: [Self.tenant]).keySetURL == one.keySetURL)
         for (issuer, path) in [
             (one, "\(Self.tenant)/discovery/v2.0"), (.entra(tenants: []), "common/discovery/v2.0"),
             (.entra(tenants: [Self.tenant, Self.other]), "common/discovery/v2.0"),

@@ -21,7 +21,7 @@ struct GoogleProfileTests {
 
     private static func refusal(
         _ changes: [String: JSONValue?] = [:],
-        by provider: IdentityProvider = .google(),
+        by provider: TokenIssuer = .google(),
         authorizedParties: [String] = []
     ) throws -> TokenError.Code? {
         try user.refusal(
@@ -124,7 +124,7 @@ struct GoogleProfileTests {
 
     @Test("Names the published keys")
     func keys() {
-        #expect(IdentityProvider.google().keySetURL?.absoluteString == "https://www.googleapis.com/oauth2/v3/certs")
-        #expect(TokenIssuer.googleServiceAccounts([]).keySetURL == IdentityProvider.google().keySetURL)
+        #expect(TokenIssuer.google().keySetURL?.absoluteString == "https://www.googleapis.com/oauth2/v3/certs")
+        #expect(TokenIssuer.googleServiceAccounts([]).keySetURL == TokenIssuer.google().keySetURL)
     }
 }
