@@ -136,7 +136,7 @@ public final class CachedStatusLists: Sendable {
     }
 
     private func document(_ uri: String, _ url: URL, after latest: Document?) async throws -> Document {
-        let keyVersion = try await keys.prepare()
+        let keyVersion = try await verifier.prepare()
         let latest = latest.flatMap { hasExpired($0.content.token) ? nil : $0 }
         return try await client.document(
             at: url,

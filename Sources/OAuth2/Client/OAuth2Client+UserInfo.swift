@@ -49,8 +49,8 @@ extension OAuth2Client {
             let isPlain = keys == nil && decrypter == nil
             let types = isPlain ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
-            return (request, .none)
-        } read: { response, _ in
+            return request
+        } read: { response in
             let answer = AnswerMembers(members: try await protection.claims(of: response, from: place), place: place)
             guard try answer.required("sub").utf8.elementsEqual(subject.utf8) else {
                 throw OAuth2Error(

@@ -104,10 +104,12 @@ public final class RemoteJWTVerifier: Sendable {
         return verified
     }
 
-    /// Loads the keys, so that a verification soon afterwards rarely needs the network.
-    func prepare() async throws {
-        guard let keySet = keys.keySet, keySet.current() == nil else { return }
-        _ = try await keySet.loaded()
+    /// Loads the keys, so that a verification soon afterwards rarely needs the network, and returns
+    /// their version.
+    @discardableResult
+    package func prepare() async throws -> Int {
+        guard let keySet = keys.keySet else { return 0 }
+        return try await keySet.loaded().version
     }
 
     package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
