@@ -58,8 +58,8 @@ public struct AccessTokenVerifier: Sendable {
     /// verifier.policy.requiredClaims = ["sub", "aud", "exp"]
     /// ```
     ///
-    /// A key that doesn't state `alg` is for the algorithm in the policy's `algorithms` that fits it,
-    /// or for RS256 if there are none.
+    /// A key that doesn't state `alg` is for the algorithm in the policy's `algorithms` that fits
+    /// it, or for RS256 if there are none.
     public var policy: ValidationPolicy
     /// The name of the claim with the scope, a string or an array of strings; by default `scope`.
     public var scopeClaim = "scope"
@@ -152,8 +152,8 @@ public struct AccessTokenVerifier: Sendable {
     ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
     ///   - audience: The issuer's name for this API.
     ///   - keys: The issuer's keys. The default is those that its metadata names
-    ///     ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); `nil` requires ``introspection`` of
-    ///     all tokens.
+    ///     ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); `nil` requires ``introspection``
+    ///     of all tokens.
     public init(issuer: String, audience: String, keys: IssuerKeys? = .published) {
         policy = .accessToken(issuer: issuer, audience: audience)
         jwtVerifier = keys.map { RemoteJWTVerifier(keys: $0.of(issuer: issuer)) }

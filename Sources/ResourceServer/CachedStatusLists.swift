@@ -20,9 +20,9 @@ public import TokenGeneration
 ///
 /// A list is fetched when a token refers to it, once for all callers, and again after its lifetime.
 /// A revocation is noticed within that time. If the server sent an `ETag` or a `Last-Modified`, the
-/// request is conditional until the issuer's keys change. A list must be signed, be for the URI that
-/// the token has, and not have expired. An older list never replaces a newer one. A token that isn't
-/// in its list, or whose list isn't available, is rejected.
+/// request is conditional until the issuer's keys change. A list must be signed, be for the URI
+/// that the token has, and not have expired. An older list never replaces a newer one. A token that
+/// isn't in its list, or whose list isn't available, is rejected.
 public final class CachedStatusLists: Sendable {
     private struct Verified: Sendable {
         let token: StatusListToken
@@ -39,7 +39,8 @@ public final class CachedStatusLists: Sendable {
     private let options: Options
     private let lists: SingleFlightCache<ByteComparedString, Document>
 
-    /// Creates a cache of lists that are signed with an issuer's keys, without fetching anything yet.
+    /// Creates a cache of lists that are signed with an issuer's keys, without fetching anything
+    /// yet.
     ///
     /// - Parameters:
     ///   - locations: The URLs from which lists may be fetched: one list, or all those in a folder

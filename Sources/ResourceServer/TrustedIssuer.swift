@@ -24,8 +24,8 @@ public struct TrustedIssuer: Sendable {
     public var policy: ValidationPolicy?
     /// The name of the claim with the scope.
     public var scopeClaim: String?
-    /// The introspection of the issuer's tokens that aren't JWTs, or of all its tokens if the issuer
-    /// has no keys.
+    /// The introspection of the issuer's tokens that aren't JWTs, or of all its tokens if the
+    /// issuer has no keys.
     ///
     /// The default is `nil`, which rejects such tokens.
     public var introspection: CachedTokenIntrospection?
@@ -47,8 +47,8 @@ public struct TrustedIssuer: Sendable {
     /// - Parameters:
     ///   - issuer: The issuer identifier, exactly as the server writes it.
     ///   - keys: The issuer's keys. The default is those that its metadata names
-    ///     ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); `nil` requires ``introspection`` of
-    ///     all tokens.
+    ///     ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); `nil` requires ``introspection``
+    ///     of all tokens.
     public init(issuer: String, keys: IssuerKeys? = .published) {
         self.issuer = issuer
         jwtVerifier = keys.map { RemoteJWTVerifier(keys: $0.of(issuer: issuer)) }

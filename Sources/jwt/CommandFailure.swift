@@ -55,7 +55,7 @@ struct CommandFailure: Error {
             message = String(error.message.prefix { $0 != ";" })
             advice = "; pass --issuer ISSUER to discover it, or --device-endpoint URL or --authorization-endpoint URL"
         case .protocolViolation:
-            if let cause = error.cause as? TokenError, !message.contains(cause.message) {
+            if let cause = error.cause as? TokenError, cause.code != .malformedJSON, !message.contains(cause.message) {
                 message = "\(error.message.prefix { $0 != ";" }): \(cause.message)"
             }
         case .assertionFailed, .grantFailed:

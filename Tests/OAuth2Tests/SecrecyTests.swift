@@ -209,7 +209,7 @@ struct SecrecyTests {
             ),
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: .remote(keys)), IssuerKeys.remote(keys),
-            IssuerKeys.key(try VerificationKey(secret: Data(secret.utf8), algorithm: .hs256)),
+            IssuerKeys.key(try VerificationKey(secret: Data((secret + secret).utf8), algorithm: .hs256)),
             AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: .fixed(JWKSet(keys: []))),
             IDTokenRule.skipIDTokenCheck, ExpectedIDToken.requested(nonce: secret), ResourceRule.everyHTTPSOrigin,

@@ -17,8 +17,8 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         package var refresh: (ahead: Duration, work: Work)?
         /// The time for which an expired value is used if the work fails.
         package var staleLifetime = Duration.zero
-        /// Returns the pause after a failure, numbered from 1, during which the stale value is used;
-        /// `nil` if the failure must be reported despite a stale value.
+        /// Returns the pause after a failure, numbered from 1, during which the stale value is
+        /// used; `nil` if the failure must be reported despite a stale value.
         package var pause: @Sendable (any Error, _ number: Int) -> Duration? = { _, _ in nil }
         /// The minimum time between a success and work for callers that need another value.
         package var cooldown = Duration.zero
@@ -58,7 +58,8 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         private var failureCount = 0
         private var aheadFrom: ContinuousClock.Instant
         private var freshUntil: ContinuousClock.Instant
-        /// The earliest time of the next work after a failure, or for callers that need another value.
+        /// The earliest time of the next work after a failure, or for callers that need another
+        /// value.
         private var pausedUntil: ContinuousClock.Instant
         fileprivate var kind: Bool?
 

@@ -63,8 +63,8 @@ public struct SignedResponseVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - keys: The server's keys, or a key that is the client's secret for HS256.
-    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or the
-    ///     algorithm of ``IssuerKeys/key(_:)``.
+    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or
+    ///     the algorithm of ``IssuerKeys/key(_:)``.
     public init(keys: IssuerKeys, algorithms: Set<JWSAlgorithm>? = nil) {
         verifier = RemoteJWTVerifier(keys: keys)
         self.algorithms = keys.algorithms(algorithms)

@@ -26,7 +26,8 @@ extension OAuth2Client {
     /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or the authenticator's
     ///   error; `endpointMissing`, `insecureTransport`, `serverTransient`, `serverUnreachable`;
     ///   `protocolViolation`, with a `TokenError` as its cause, for a response that is neither JSON
-    ///   nor a valid JWT; the errors of ``RemoteKeySet/keys()``; `CancellationError` if the task is cancelled.
+    ///   nor a valid JWT; the errors of ``RemoteKeySet/keys()``; `CancellationError` if the task is
+    ///   cancelled.
     public func userInfo(
         subject: String,
         authorized: NetworkClient,

@@ -76,8 +76,8 @@ public struct IDTokenVerifier: Sendable {
     ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys. The default is those that its metadata names.
-    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or the
-    ///     algorithm of ``IssuerKeys/key(_:)``.
+    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or
+    ///     the algorithm of ``IssuerKeys/key(_:)``.
     public init(
         issuer: String,
         clientID: String,
@@ -99,8 +99,8 @@ public struct IDTokenVerifier: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - provider: The provider. If it has no rules for ID tokens, every token is rejected with the
-    ///     code `typeMismatch`.
+    ///   - provider: The provider. If it has no rules for ID tokens, every token is rejected with
+    ///     the code `typeMismatch`.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys. The default is those that the provider publishes.
     public init(_ provider: TokenIssuer, clientID: String, keys: IssuerKeys = .published) {

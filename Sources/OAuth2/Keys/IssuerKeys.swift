@@ -32,7 +32,8 @@ public struct IssuerKeys: Sendable {
     let source: Source
     /// The rules that select the keys for a token.
     ///
-    /// The default, `nil`, is for the rules of the verifier's well-known issuer, or `KeySelection()`.
+    /// The default, `nil`, is for the rules of the verifier's well-known issuer, or
+    /// `KeySelection()`.
     public var selection: KeySelection?
 
     private init(_ source: Source, _ selection: KeySelection? = nil) {

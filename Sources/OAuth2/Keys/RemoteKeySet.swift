@@ -360,7 +360,7 @@ private struct KeySetSource: Sendable {
                     ?? JWKSet(parsing: response.body, maximumRSAKeySize: options.maximumRSAKeySize)
                 // The same set keeps its prepared keys.
                 if let latest, latest.content.body == response.body { return latest.content }
-                return KeySetContent(keys: keys, body: response.body, version: (latest?.number ?? 0) + 1)
+                return KeySetContent(keys: keys, body: response.body, version: (latest?.number ?? 0).next)
             } catch {
                 throw OAuth2Error(
                     .protocolViolation,

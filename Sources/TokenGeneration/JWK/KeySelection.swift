@@ -41,8 +41,8 @@ public struct KeySelection: Sendable {
     ///
     /// An RSA key can be used with six algorithms, and the token must not choose. If no entry fits
     /// such a key, it's ignored. If several entries fit, it's also ignored, because a key is for
-    /// exactly one algorithm. The default, an empty array, is for the algorithms that the verifier's
-    /// policy accepts.
+    /// exactly one algorithm. The default, an empty array, is for the algorithms that the
+    /// verifier's policy accepts.
     public var assumedAlgorithms: [JWSAlgorithm]
     /// The `use` that keys must state, such as `jwt-svid` in SPIFFE bundles.
     ///

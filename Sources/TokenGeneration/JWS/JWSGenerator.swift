@@ -197,8 +197,8 @@ public struct JWSGenerator: Sendable {
     /// Creates a general JSON serialization with keys anywhere
     /// ([RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1)).
     ///
-    /// All headers are checked first. Then the services sign concurrently; the first failure cancels
-    /// the others.
+    /// All headers are checked first. Then the services sign concurrently; the first failure
+    /// cancels the others.
     ///
     /// - Parameters:
     ///   - payload: The payload.
@@ -206,8 +206,8 @@ public struct JWSGenerator: Sendable {
     ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
     ///   - signers: The signers, in the order of the signatures.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does. Wrong headers and payloads are rejected
-    ///   before any signer signs.
+    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does. Wrong headers and payloads are
+    ///   rejected before any signer signs.
     public static func makeGeneralJSON(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,

@@ -57,8 +57,8 @@ public protocol SigningService: Sendable {
 /// }
 /// ```
 ///
-/// ``JWTGenerator`` writes ``SigningService/algorithm`` and ``SigningService/keyID`` into the header
-/// and requests one signature per token.
+/// ``JWTGenerator`` writes ``SigningService/algorithm`` and ``SigningService/keyID`` into the
+/// header and requests one signature per token.
 public protocol LocalSigningService: SigningService {
     /// Signs data, as the asynchronous function of a ``SigningService`` does.
     ///
@@ -137,7 +137,8 @@ extension JWSAlgorithm {
         }
     }
 
-    /// Converts an ECDSA signature from DER, a structure of two integers, to the form that JWS uses.
+    /// Converts an ECDSA signature from DER, a structure of two integers, to the form that JWS
+    /// uses.
     ///
     /// - Parameter der: The signature as many services return it.
     /// - Returns: `r ‖ s`, each padded to the curve's size.

@@ -10,7 +10,8 @@ private typealias Cache = SingleFlightCache<Int, Int>
 struct SingleFlightEntryTests {
     private struct Failure: Error {}
 
-    /// Values live for 100 s and may be used for 50 s more; failures are followed by pauses of 10 s.
+    /// Values live for 100 s and may be used for 50 s more; failures are followed by pauses of 10
+    /// s.
     private func policy(waits: Bool = false, keeps: Bool = true) -> Cache.Policy {
         var policy = Cache.Policy()
         policy.staleLifetime = .seconds(50)

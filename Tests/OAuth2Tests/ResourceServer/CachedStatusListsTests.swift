@@ -130,7 +130,7 @@ struct CachedStatusListsTests {
         let lists = CachedStatusLists(
             at: [PublishedStatusList.folder],
             issuer: PublishedKeys.issuer,
-            keys: issuer.api.issuer.keySet(),
+            keys: .remote(issuer.api.issuer.keySet()),
             outage: .reject,
             client: issuer.client,
             options: options

@@ -95,18 +95,20 @@ extension TokenIssuer {
     /// and never by `email`, `upn` or `preferred_username`, which others can set ([claims
     /// validation](https://learn.microsoft.com/en-us/entra/identity-platform/claims-validation)).
     ///
-    /// - [Access tokens](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens) to
-    ///   your API have `iss`, `sub`, `aud`, `exp`, `iat`, `tid` and the client's ID, which ID tokens
-    ///   don't have. The audience of version 2 is the API's client ID, that of version 1 usually its
-    ///   App ID URI. Check what a token allows with `scp` for users and `roles` for applications.
-    /// - [ID tokens](https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference)
+    /// - [Access tokens](https://learn.microsoft.com/en-us/entra/identity-platform/access-tokens)
+    ///   to your API have `iss`, `sub`, `aud`, `exp`, `iat`, `tid` and the client's ID, which ID
+    ///   tokens don't have. The audience of version 2 is the API's client ID, that of version 1
+    ///   usually its App ID URI. Check what a token allows with `scp` for users and `roles` for
+    ///   applications.
+    /// - [ID
+    ///   tokens](https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference)
     ///   have the version of the endpoint.
     ///
     /// - Parameters:
     ///   - tenants: The IDs of the tenants, as GUIDs. Names such as `common` match nothing.
     ///     `9188040d-6c67-4c5b-b112-36a304b66dad` are the personal accounts.
-    ///   - version: The version of the tokens: the `accessTokenAcceptedVersion` of the API, or that of
-    ///     the sign-in endpoint. The default is version 2.
+    ///   - version: The version of the tokens: the `accessTokenAcceptedVersion` of the API, or that
+    ///     of the sign-in endpoint. The default is version 2.
     /// - Returns: The issuer.
     public static func entra(tenants: [String], version: EntraTokenVersion = .v2) -> TokenIssuer {
         TokenIssuer(EntraTenants(tenants, version: version))

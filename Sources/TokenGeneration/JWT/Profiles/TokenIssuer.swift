@@ -62,8 +62,8 @@ public struct TokenIssuer: Sendable {
         self.selection = selection
     }
 
-    /// Creates an issuer of ID tokens without rules of its own; without algorithms, those of the keys
-    /// are accepted.
+    /// Creates an issuer of ID tokens without rules of its own; without algorithms, those of the
+    /// keys are accepted.
     package init(idTokensOf issuer: String, algorithms: Set<JWSAlgorithm>? = nil) {
         let policy = ValidationPolicy(issuer: .exactly(issuer))
         self.init(idTokens: policy, issuer: issuer, algorithms: algorithms, selection: KeySelection())
