@@ -71,6 +71,12 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
 
     func index(of name: String) -> Int? { positions.position(of: name, in: members) }
 
+    var sortedMembers: [Member] {
+        var sorted = members
+        sorted.sortByName()
+        return sorted
+    }
+
     package static var maximumSize: Int { JSONLimits.document.size }
 
     /// Parses an object from strict JSON text.
@@ -257,50 +263,50 @@ extension JSONValue {
     }
 }
 
-private protocol DirectlyConvertible {
+protocol DirectlyConvertible {
     /// `nil` for a number that isn't finite.
     var jsonValue: JSONValue? { get }
 }
 
 extension String: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { .string(self) }
+    var jsonValue: JSONValue? { .string(self) }
 }
 
 extension Bool: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { .bool(self) }
+    var jsonValue: JSONValue? { .bool(self) }
 }
 
 extension Double: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { JSONNumber(self).map(JSONValue.number) }
+    var jsonValue: JSONValue? { JSONNumber(self).map(JSONValue.number) }
 }
 
 extension Float: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? {
+    var jsonValue: JSONValue? {
         // Converts via text, so that 0.1 doesn't become 0.10000000149011612.
         isFinite ? Double(description).flatMap(JSONNumber.init).map(JSONValue.number) : nil
     }
 }
 
 extension CGFloat: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { Double(self).jsonValue }
+    var jsonValue: JSONValue? { Double(self).jsonValue }
 }
 
 extension Decimal: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? {
+    var jsonValue: JSONValue? {
         isNaN ? nil : JSONNumber(literal: description).map(JSONValue.number)
     }
 }
 
 extension JSONValue: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { self }
+    var jsonValue: JSONValue? { self }
 }
 
 extension JSONObject: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { .object(self) }
+    var jsonValue: JSONValue? { .object(self) }
 }
 
 extension JSONNumber: DirectlyConvertible {
-    fileprivate var jsonValue: JSONValue? { .number(self) }
+    var jsonValue: JSONValue? { .number(self) }
 }
 
 private protocol OptionalValue {

@@ -2,7 +2,9 @@ internal import OpenSSLCrypto
 
 /// A writer of sorted JSON that produces the same bytes for equal values.
 struct JSONWriter {
-    private var output = JSONOutput()
+    /// The array is larger than needed, so that most bytes cost only a store.
+    private var storage = [UInt8](zeros: 256)
+    private var count = 0
     private let isPretty: Bool
     private var level = 0
 
@@ -10,37 +12,42 @@ struct JSONWriter {
         self.isPretty = isPretty
     }
 
-    consuming func finished() -> [UInt8] { output.finished() }
+    consuming func finished() -> [UInt8] {
+        storage.removeLast(storage.count - count)
+        return storage
+    }
 
     mutating func write(_ object: JSONObject) {
-        output.append(UInt8(ascii: "{"))
+        append(UInt8(ascii: "{"))
         level += 1
         var isFirst = true
-        for member in object.inSerializationOrder {
+        let members = object.sortedMembers
+        let span = members.span
+        for index in span.indices {
             separate(&isFirst)
-            output.append(quoted: member.name)
-            output.append(UInt8(ascii: ":"))
-            if isPretty { output.append(UInt8(ascii: " ")) }
-            write(member.value)
+            append(quoted: span[index].name)
+            append(UInt8(ascii: ":"))
+            if isPretty { append(UInt8(ascii: " ")) }
+            write(span[index].value)
         }
         level -= 1
         if !isFirst { breakLine() }
-        output.append(UInt8(ascii: "}"))
+        append(UInt8(ascii: "}"))
     }
 
     mutating func write(_ value: JSONValue) {
         switch value {
-        case .null: output.append(literal: "null")
-        case .bool(let bool): output.append(literal: bool ? "true" : "false")
-        case .number(let number): output.append(literal: number.literal)
-        case .string(let string): output.append(quoted: string)
+        case .null: append(literal: "null")
+        case .bool(let bool): append(literal: bool ? "true" : "false")
+        case .number(let number): append(literal: number.literal)
+        case .string(let string): append(quoted: string)
         case .array(let array): write(array)
         case .object(let object): write(object)
         }
     }
 
     private mutating func write(_ array: [JSONValue]) {
-        output.append(UInt8(ascii: "["))
+        append(UInt8(ascii: "["))
         level += 1
         var isFirst = true
         for element in array {
@@ -49,106 +56,47 @@ struct JSONWriter {
         }
         level -= 1
         if !isFirst { breakLine() }
-        output.append(UInt8(ascii: "]"))
+        append(UInt8(ascii: "]"))
     }
 
     private mutating func separate(_ isFirst: inout Bool) {
-        if !isFirst { output.append(UInt8(ascii: ",")) }
+        if !isFirst { append(UInt8(ascii: ",")) }
         isFirst = false
         breakLine()
     }
 
     private mutating func breakLine() {
         guard isPretty else { return }
-        output.append(UInt8(ascii: "\n"))
-        for _ in 0..<2 * level { output.append(UInt8(ascii: " ")) }
-    }
-}
-
-extension JSONObject {
-    fileprivate var inSerializationOrder: [Member] {
-        let areInOrder = { (left: Member, right: Member) in left.name.utf8.lexicographicallyPrecedes(right.name.utf8) }
-        return zip(self, dropFirst()).allSatisfy(areInOrder) ? Array(self) : sorted(by: areInOrder)
-    }
-}
-
-/// A buffer that writes the JSON text of values.
-///
-/// The array is larger than needed, so that most bytes cost only a store.
-struct JSONOutput {
-    private var storage: [UInt8]
-    private(set) var count = 0
-
-    init(capacity: Int = 256) {
-        storage = [UInt8](zeros: capacity)
+        append(UInt8(ascii: "\n"))
+        for _ in 0..<2 * level { append(UInt8(ascii: " ")) }
     }
 
-    init(continuing bytes: [UInt8]) {
-        self.init(bytes, count: bytes.count)
-    }
-
-    init(_ bytes: [UInt8], count: Int) {
-        storage = bytes
-        self.count = count
-    }
-
-    /// Only the first ``count`` bytes are valid.
-    var buffer: [UInt8] { storage }
-
-    consuming func finished() -> [UInt8] {
-        storage.removeLast(storage.count - count)
-        return storage
-    }
-
-    mutating func take() -> [UInt8] {
-        var bytes: [UInt8] = []
-        swap(&bytes, &storage)
-        bytes.removeLast(bytes.count - count)
-        count = 0
-        return bytes
-    }
-
-    mutating func append(_ byte: UInt8) {
+    private mutating func append(_ byte: UInt8) {
         reserve(1)
         storage[count] = byte
         count += 1
     }
 
     /// The literal is a keyword, or a number that is already formatted.
-    mutating func append(literal: String) {
-        append(literal.utf8.span)
-    }
-
-    mutating func append(_ bytes: Span<UInt8>) {
-        reserve(bytes.count)
+    private mutating func append(literal: String) {
+        let text = literal.utf8.span
+        reserve(text.count)
         let start = count
         var target = storage.mutableSpan
-        target.store(bytes, at: start)
-        count = start + bytes.count
+        target.store(text, at: start)
+        count = start + text.count
     }
 
-    mutating func truncate(to count: Int) {
-        self.count = min(count, self.count)
-    }
-
-    /// Returns `true` if the string was ASCII without escapes.
-    @discardableResult
-    mutating func append(quoted string: String) -> Bool {
+    private mutating func append(quoted string: String) {
         let text = string.utf8.span
         reserve(text.count + 2)
-        guard let all = appendPlain(text) else {
-            appendEscaped(text)
-            return false
-        }
-        return all < 0x80
+        if !appendPlain(text) { appendEscaped(text) }
     }
 
-    /// Returns the bitwise OR of all bytes, or `nil` if a character must be escaped and nothing was
-    /// written.
+    /// Returns `false` if a character must be escaped and nothing was written.
     @inline(__always)
-    private mutating func appendPlain(_ text: Span<UInt8>) -> UInt8? {
+    private mutating func appendPlain(_ text: Span<UInt8>) -> Bool {
         var index = count
-        var all: UInt8 = 0
         var target = storage.mutableSpan
         target[index] = UInt8(ascii: "\"")
         index += 1
@@ -162,15 +110,14 @@ struct JSONOutput {
         }
         while place < text.count {
             let byte = text[place]
-            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return nil }
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
             target[index] = byte
             index &+= 1
             place &+= 1
-            all |= byte
         }
         target[index] = UInt8(ascii: "\"")
         count = index + 1
-        return all
+        return true
     }
 
     private mutating func appendEscaped(_ text: Span<UInt8>) {
@@ -203,5 +150,75 @@ struct JSONOutput {
     @inline(never)
     private mutating func grow(_ additional: Int) {
         storage.append(contentsOf: repeatElement(0, count: max(additional, storage.count)))
+    }
+}
+
+extension [JSONObject.Member] {
+    /// Sorts by the UTF-8 bytes of the names, and keeps the last of several members with the same
+    /// name.
+    mutating func sortByName() {
+        guard !areSortedByName else { return }
+        if count > 16 {
+            sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        } else {
+            var members = mutableSpan
+            guard members.sortByName() else { return }
+        }
+        for index in indices.dropLast().reversed() where self[index].name.isExactly(self[index + 1].name) {
+            remove(at: index)
+        }
+    }
+
+    /// Returns `false` also if a name is repeated.
+    private var areSortedByName: Bool {
+        let members = span
+        var last: UInt64 = 0
+        for index in members.indices {
+            let word = members[index].name.firstWord
+            if index > 0, word <= last {
+                let (left, right) = (members[index - 1].name.utf8, members[index].name.utf8)
+                guard word == last, left.lexicographicallyPrecedes(right) else { return false }
+            }
+            last = word
+        }
+        return true
+    }
+}
+
+extension MutableSpan<JSONObject.Member> {
+    /// Returns `true` if a name may be repeated.
+    ///
+    /// Unlike `sort`, swapping doesn't count references.
+    fileprivate mutating func sortByName() -> Bool {
+        var hasTies = false
+        var words = InlineArray<16, UInt64>(repeating: 0)
+        for end in indices {
+            words[end] = self[end].name.firstWord
+            var index = end
+            while index > 0, words[index] <= words[index - 1] {
+                if words[index] == words[index - 1] {
+                    hasTies = true
+                    let (left, right) = (self[index - 1].name.utf8, self[index].name.utf8)
+                    guard right.lexicographicallyPrecedes(left) else { break }
+                }
+                swapAt(index, index - 1)
+                words.swapAt(index, index - 1)
+                index -= 1
+            }
+        }
+        return hasTies
+    }
+}
+
+extension String {
+    /// The first eight UTF-8 bytes in big-endian order, padded with zeros.
+    ///
+    /// Most names of claims differ in it. Comparing whole names takes several times as long.
+    fileprivate var firstWord: UInt64 {
+        let text = utf8.span
+        if text.count >= 8 { return text.bigEndianWord(at: 0) }
+        var word: UInt64 = 0
+        for index in text.indices { word |= UInt64(text[index]) << (56 - 8 * UInt64(index)) }
+        return word
     }
 }

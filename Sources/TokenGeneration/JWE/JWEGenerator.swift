@@ -155,7 +155,7 @@ extension EncryptionKey {
         encryption: JWEEncryption? = nil,
         header: JSONObject = [:]
     ) throws(TokenError) -> String {
-        let bytes = try SerializedClaims(encoding: claims).bytes
+        let bytes = try JSONObject(encoding: claims).serializedBytes()
         let header = JWTGenerator.typed(header) ?? JWTGenerator.plainHeader
         return try encrypt(Data(bytes), encryption: encryption, header: header)
     }

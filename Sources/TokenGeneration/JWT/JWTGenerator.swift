@@ -117,6 +117,12 @@ public struct JWTGenerator: Sendable {
 
     static let plainHeader: JSONObject = ["typ": "JWT"]
 
+    static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
+        Result { () throws(TokenError) in
+            Content(header: typed(header), payload: SerializedClaims(try JSONObject(encoding: claims)))
+        }
+    }
+
     /// `nil` for an empty header.
     static func typed(_ header: JSONObject) -> JSONObject? {
         guard !header.isEmpty else { return nil }
@@ -168,38 +174,6 @@ struct SerializedClaims: Sendable {
             _ = try JSONObject(parsing: json, limits: .document)
         } catch {
             throw TokenError(.unencodableContent, "the claims aren't a claims set: \(error.message)", cause: error)
-        }
-    }
-
-    /// Sorted, without white space, with dates as NumericDate.
-    init(encoding value: some Encodable) throws(TokenError) {
-        let json: [UInt8]
-        let hasUnusualNames: Bool
-        do {
-            (json, hasUnusualNames) = try JSONTextNode.encode(value)
-        } catch EncodingError.invalidValue(_, let context) {
-            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
-            let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
-            throw TokenError(.unencodableContent, "\(path) can't be represented in JSON\(reason)")
-        } catch {
-            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
-        }
-        guard json.first == UInt8(ascii: "{") else {
-            throw TokenError(.unencodableContent, "the claims must encode as a claims set, a JSON object")
-        }
-        guard hasUnusualNames else {
-            bytes = json
-            return
-        }
-        // Escaped names may not sort correctly, and readers reject names that look alike.
-        do throws(TokenError) {
-            bytes = try JSONObject(parsing: json, limits: JSONLimits(size: json.count, members: .max)).serializedBytes()
-        } catch {
-            throw TokenError(
-                .unencodableContent,
-                "the claims don't encode as a claims set: \(error.message)",
-                cause: error
-            )
         }
     }
 }

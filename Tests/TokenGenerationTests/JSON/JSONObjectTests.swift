@@ -74,6 +74,15 @@ struct JSONObjectTests {
         #expect(object.serializedData() == Data(object.serialized().utf8))
     }
 
+    @Test("Names that begin alike are sorted by all of their bytes", arguments: [2, 9, 16, 17, 40])
+    func commonBeginnings(count: Int) throws {
+        let names = (0..<count).map { "a" + String(repeating: "\0", count: $0) }
+        let object = JSONObject(names.reversed().map { ($0, true) })
+        #expect(try JSONObject(parsing: object.serialized()).map(\.name) == names)
+        let dictionary = Dictionary(uniqueKeysWithValues: names.map { ($0, true) })
+        #expect(try JSONObject(encoding: dictionary).map(\.name) == names)
+    }
+
     @Test("The readable form has one sorted member per line, and can be parsed")
     func prettyPrinting() throws {
         let object: JSONObject = ["b": [1, ["x": "a/b"]], "a": [], "c": [:], "d": nil]

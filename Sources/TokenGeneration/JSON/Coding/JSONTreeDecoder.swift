@@ -15,21 +15,12 @@ final class JSONTreeDecoder: Decoder {
     }
 
     var codingPath: [any CodingKey] {
-        var path: [any CodingKey] = []
-        var next: JSONTreeDecoder? = self
-        while let decoder = next {
-            if let key = decoder.key { path.append(key) }
-            next = decoder.parent
-        }
-        path.reverse()
+        var path = parent?.codingPath ?? []
+        if let key { path.append(key) }
         return path
     }
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
-
-    func member(_ name: String) -> JSONValue? {
-        object[name]
-    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard case .object = value else { throw mismatch(value, [String: Any].self, nil) }
@@ -183,7 +174,7 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var codingPath: [any CodingKey] { decoder.codingPath }
     var allKeys: [Key] { decoder.object.compactMap { Key(stringValue: $0.name) } }
 
-    func contains(_ key: Key) -> Bool { decoder.member(key.stringValue) != nil }
+    func contains(_ key: Key) -> Bool { decoder.object[key.stringValue] != nil }
 
     func decodeNil(forKey key: Key) throws -> Bool {
         if case .null = try value(key) { true } else { false }
@@ -218,11 +209,11 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func superDecoder() throws -> any Decoder {
         let key = JSONPathKey(stringValue: "super")
-        return JSONTreeDecoder(decoder.member(key.stringValue) ?? .null, parent: decoder, key: key)
+        return JSONTreeDecoder(decoder.object[key.stringValue] ?? .null, parent: decoder, key: key)
     }
 
     func superDecoder(forKey key: Key) throws -> any Decoder {
-        JSONTreeDecoder(decoder.member(key.stringValue) ?? .null, parent: decoder, key: key)
+        JSONTreeDecoder(decoder.object[key.stringValue] ?? .null, parent: decoder, key: key)
     }
 
     private func nested(_ key: Key) throws -> JSONTreeDecoder {
@@ -231,7 +222,7 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     private func value(_ key: Key) throws -> JSONValue {
-        guard let value = decoder.member(key.stringValue) else {
+        guard let value = decoder.object[key.stringValue] else {
             throw DecodingError.keyNotFound(key, decoder.context("The object has no member with that name.", nil))
         }
         return value

@@ -87,12 +87,20 @@ extension JSONObject {
     /// - Throws: ``TokenError`` with the code `unencodableContent`. The message has the path; the
     ///   cause is the value's own error.
     public init(encoding value: some Encodable) throws(TokenError) {
-        let json = try SerializedClaims(encoding: value).bytes
-        do throws(TokenError) {
-            try self.init(parsing: json, limits: JSONLimits(size: json.count, members: .max))
+        let json: JSONValue
+        do {
+            json = try JSONTreeEncoder.encode(value)
+        } catch EncodingError.invalidValue(_, let context) {
+            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
+            let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
+            throw TokenError(.unencodableContent, "\(path) can't be represented in JSON\(reason)")
         } catch {
-            throw TokenError(.unencodableContent, "the encoding isn't valid JSON: \(error.message)", cause: error)
+            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
         }
+        guard case .object(let object) = json else {
+            throw TokenError(.unencodableContent, "the claims must encode as a claims set, a JSON object")
+        }
+        self = object
     }
 
     /// Decodes the object.
@@ -125,5 +133,25 @@ extension JSONObject {
         guard !path.isEmpty else { return "" }
         let name = path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".")
         return ": \(TokenError.shown(name)) \(reason)"
+    }
+}
+
+/// A step of a coding path without a coding key of the type: an array index, or a member's name.
+enum JSONPathKey: CodingKey {
+    case name(String)
+    case index(Int)
+
+    init(stringValue: String) { self = .name(stringValue) }
+    init(intValue: Int) { self = .index(intValue) }
+
+    var stringValue: String {
+        switch self {
+        case .name(let name): name
+        case .index(let index): "Index \(index)"
+        }
+    }
+
+    var intValue: Int? {
+        if case .index(let index) = self { index } else { nil }
     }
 }

@@ -67,6 +67,38 @@ struct CodableRefusalTests {
         #expect(code { try JSONObject(encoding: Wrapped()) } == .unencodableContent)
         #expect(code { try JSONObject(encoding: Chain(63)) } == nil)
         #expect(code { try JSONObject(encoding: Chain(65)) } == .unencodableContent)
+        func list(_ levels: Int) -> JSONValue { levels == 0 ? true : [list(levels - 1)] }
+        #expect(code { try JSONObject(encoding: ["x": list(63)]) } == nil)
+        #expect(code { try JSONObject(encoding: ["x": list(64)]) } == .unencodableContent)
+    }
+
+    @Test("A value that fails leaves nothing in its container, which continues")
+    func rollback() throws {
+        struct Single: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try? container.encode([1, .nan])
+                try container.encode(2)
+            }
+        }
+        struct Claims: Encodable {
+            enum Keys: CodingKey { case list, single, replaced, nested }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Keys.self)
+                var list = container.nestedUnkeyedContainer(forKey: .list)
+                try? list.encode([1, .nan])
+                try list.encode(list.count)
+                try container.encode(Single(), forKey: .single)
+                try container.encode(3, forKey: .replaced)
+                try? container.encode([1, .nan], forKey: .replaced)
+                var nested = container.nestedContainer(keyedBy: Keys.self, forKey: .nested)
+                _ = container.nestedUnkeyedContainer(forKey: .nested)
+                try nested.encode(1, forKey: .single)
+            }
+        }
+        #expect(
+            try JSONObject(encoding: Claims()).serialized() == #"{"list":[0],"nested":[],"replaced":3,"single":2}"#
+        )
     }
 
     @Test("Rejects a value that encodes itself twice or after its end, without out-of-bounds access")
@@ -97,12 +129,27 @@ struct CodableRefusalTests {
                 try container.encode(1, forKey: .a)
             }
         }
+        final class LateContainer: Encodable {
+            private var kept: (any UnkeyedEncodingContainer)?
+            func encode(to encoder: any Encoder) throws {
+                if var late = kept {
+                    var inner = late.nestedUnkeyedContainer()
+                    #expect(throws: EncodingError.self) { try inner.encode(1) }
+                    try late.encode(1)
+                }
+                var container = encoder.container(keyedBy: Keys.self)
+                kept = container.nestedUnkeyedContainer(forKey: .a)
+            }
+        }
         enum Keys: CodingKey { case a }
         #expect(code { try JSONObject(encoding: ["x": TwoKinds()]) } == .unencodableContent)
         #expect(code { try JSONObject(encoding: ["x": TwoValues()]) } == .unencodableContent)
         let late = Late()
         #expect(code { try JSONObject(encoding: ["x": late]) } == nil)
         #expect(code { try JSONObject(encoding: ["x": late]) } == .unencodableContent)
+        let lateContainer = LateContainer()
+        #expect(code { try JSONObject(encoding: ["x": lateContainer]) } == nil)
+        #expect(code { try JSONObject(encoding: ["x": lateContainer]) } == .unencodableContent)
     }
 
     @Test("The error of a custom type is the cause")
