@@ -64,27 +64,4 @@ import Testing
         }
         #expect(ended.value == count)
     }
-
-    @Test("ExclusiveBox provides its value, also after the closure throws")
-    func box() throws {
-        struct Failure: Error, Equatable {}
-        let box = ExclusiveBox([1])
-        let other = box
-        box.withValue { $0.append(2) }
-        #expect(throws: Failure()) {
-            try other.withValue { value in
-                value.append(3)
-                throw Failure()
-            }
-        }
-        #expect(box.withValue { $0 } == [1, 2, 3])
-    }
-
-    @Test("ExclusiveBox traps on overlapping access")
-    func nested() async {
-        await #expect(processExitsWith: .failure) {
-            let box = ExclusiveBox(1)
-            box.withValue { value in box.withValue { value += $0 } }
-        }
-    }
 }
