@@ -56,6 +56,8 @@ extension SealedTokenStore where Place == ConsulAgent {
 /// ```
 ///
 /// Each request is sent once. If its outcome is unknown, the caller reads what has become of it.
+/// Only a request that the server rejects with 429 is repeated, once, after the time in
+/// `Retry-After` or up to a second.
 public struct ConsulAgent: Sendable {
     let service: StoreService
 
@@ -191,12 +193,10 @@ struct ConsulStorage: ConditionalStorage {
     }
 
     private static func rejected(_ answer: StoreService.Answer) -> OAuth2Error {
-        OAuth2Error(
-            .storeFailed,
+        answer.rejected(
             answer.status == 413
                 ? "the record is larger than the limit kv_max_value_size of Consul"
-                : "Consul rejected the request with status \(answer.status); check the URL of the agent",
-            status: answer.status
+                : "Consul rejected the request; check the URL of the agent"
         )
     }
 }

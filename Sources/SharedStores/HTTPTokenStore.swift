@@ -172,8 +172,7 @@ final class HTTPStorage: ConditionalStorage {
 
     private static func rejected(_ answer: StoreService.Answer) -> OAuth2Error {
         answer.rejected(
-            "the store rejected the request with status \(answer.status); check its URL and that it supports "
-                + "conditional requests"
+            "the store rejected the request; check its URL and that it supports conditional requests"
         )
     }
 }

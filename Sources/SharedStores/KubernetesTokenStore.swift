@@ -17,7 +17,7 @@ import TokenGeneration
 /// secrets, which applies to all secrets of the namespace. Use a namespace for the records alone.
 ///
 /// **Limits.** A secret holds 1 MiB. The API server limits the rate of requests: the store waits
-/// for the time in `Retry-After` if that's shorter than the timeout, once.
+/// once, for the time in `Retry-After` if that isn't longer than the timeout.
 ///
 /// Hosts that wait for a change poll. The store doesn't watch, because that needs the right to list
 /// the namespace's secrets. It replaces labels and annotations of a record, can't write to an
@@ -63,7 +63,8 @@ extension SealedTokenStore where Place == KubernetesNamespace {
 /// ```
 ///
 /// Each request is sent once. If its outcome is unknown, the caller reads what has become of it.
-/// Only a request that the server rejects with 429 is repeated, after the time in `Retry-After`.
+/// Only a request that the server rejects with 429 is repeated, once, after the time in
+/// `Retry-After` or up to a second.
 public struct KubernetesNamespace: Sendable {
     let service: StoreService
     let name: String
@@ -129,8 +130,7 @@ public struct KubernetesNamespace: Sendable {
                 fields: ["Accept": "application/json"],
                 credential: token.map { ("Authorization", "Bearer ", $0) },
                 remedy: "the service account needs a role with get, create, update and delete on secrets; "
-                    + "a quota may also be used up",
-                isUnprocessedIfLimited: true
+                    + "a quota may also be used up"
             ),
             transport: transport,
             timeout: timeout,
@@ -303,8 +303,8 @@ struct KubernetesStorage: ConditionalStorage {
             answer.rejected("Kubernetes has no such namespace, or the URL isn't that of an API server")
         default:
             answer.rejected(
-                "Kubernetes rejected the request with status \(answer.status); check the size of the record, and for a "
-                    + "secret that is immutable or has another type"
+                "Kubernetes rejected the request; check the size of the record, and for a secret that is immutable or has "
+                    + "another type"
             )
         }
     }

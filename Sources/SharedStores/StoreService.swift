@@ -82,12 +82,16 @@ struct StoreService: Sendable {
 
         /// Returns the error for an answer that leaves the outcome unknown.
         func unexpected(_ reason: String) -> OAuth2Error {
-            OAuth2Error(.storeUnavailable, reason, status: status)
+            OAuth2Error(.storeUnavailable, "\(reason) \(summary)", status: status)
         }
 
         /// Returns the error for a request that would fail again.
         func rejected(_ reason: String) -> OAuth2Error {
-            OAuth2Error(.storeFailed, reason, status: status)
+            OAuth2Error(.storeFailed, "\(reason) \(summary)", status: status)
+        }
+
+        private var summary: String {
+            StoreService.summary(status, String(decoding: body.prefix(4_096), as: UTF8.self))
         }
     }
 
@@ -98,9 +102,7 @@ struct StoreService: Sendable {
         var credential: (field: String, prefix: String, value: StoreCredential)?
         /// The remedy if the service answers 401 or 403.
         var remedy = "check them"
-        /// An answer 429 means that the request had no effect, so it's sent again after
-        /// `Retry-After`.
-        var isUnprocessedIfLimited = false
+        var index: SeenIndex?
     }
 
     static let maximumResponseSize = 4 << 20
@@ -162,15 +164,17 @@ struct StoreService: Sendable {
         }
         let limit = timeout ?? self.timeout
         var answer = try await send(request, timeout: limit)
-        if answer.status == 429, access.isUnprocessedIfLimited,
-            let delay = RetryAfter.delay(
+        if answer.status == 429 {
+            let asked = RetryAfter.delay(
                 answer.headers["Retry-After"],
                 responseDate: answer.headers["Date"],
                 now: timeSource.date()
-            ), delay <= limit
-        {
-            try await timeSource.sleep(delay)
-            answer = try await send(request, timeout: limit)
+            )
+            let delay = asked ?? min(Self.pauseIfLimited(), limit)
+            if delay <= limit {
+                try await timeSource.sleep(delay)
+                answer = try await send(request, timeout: limit)
+            }
         }
         switch answer.status {
         case 401, 403:
@@ -184,6 +188,8 @@ struct StoreService: Sendable {
         }
     }
 
+    var hasSeenIndex: Bool { access.index?.current.text != nil }
+
     /// See ``answer(_:_:query:fields:body:timeout:)``.
     func answer(_ method: String, _ path: String, json: JSONObject) async throws -> Answer {
         let fields = ["Content-Type": "application/json"]
@@ -191,6 +197,15 @@ struct StoreService: Sendable {
     }
 
     private func send(_ request: URLRequest, timeout: Duration) async throws -> Answer {
+        var request = request
+        let seen = access.index?.current
+        if let text = seen?.text { request.setValue(text, forHTTPHeaderField: SeenIndex.field) }
+        let answer = try await send(request, within: timeout)
+        access.index?.note(answer.headers[SeenIndex.field], ofWrite: request.httpMethod != "GET", since: seen?.count)
+        return answer
+    }
+
+    private func send(_ request: URLRequest, within timeout: Duration) async throws -> Answer {
         let options = RequestOptions(redirects: .never, timeout: timeout, maximumBodySize: Self.maximumResponseSize)
         do {
             let response = try await client.response(for: request, options: options)
@@ -204,6 +219,31 @@ struct StoreService: Sendable {
                 cause: error
             )
         }
+    }
+
+    /// Returns a random pause, so that hosts don't repeat their requests at the same moment.
+    ///
+    /// A request that was rejected with 429 had no effect
+    /// ([RFC 6585 §4](https://www.rfc-editor.org/rfc/rfc6585#section-4)).
+    static func pauseIfLimited() -> Duration { .milliseconds(Int.random(in: 500...1_000)) }
+
+    // Errors show these words instead of the service's text, which may repeat what it was sent.
+    private static let conditions = [
+        ("is sealed", "sealed"), ("not initialized", "not initialized"), ("no cluster leader", "no leader"),
+        ("no leader", "no leader"), ("active cluster node not found", "no leader"), ("not leader", "not the leader"),
+        ("leader changed", "the leader changed"), ("standby", "standby"), ("readonly storage", "read-only storage"),
+        ("rate limit", "rate limit exceeded"), ("too many requests", "too many requests"),
+        ("timed out", "timed out"), ("no space left", "no space left"), ("space exceeded", "space exceeded"),
+        ("exceeded quota", "quota exceeded"), ("acl not found", "unknown ACL token"),
+        ("missing client token", "missing token"), ("permission denied", "permission denied"),
+        ("forbidden", "forbidden"),
+    ]
+
+    /// Returns the status of an answer, and the condition of the service that its text names.
+    static func summary(_ status: Int, _ text: String) -> String {
+        let text = text.asciiOnly.lowercased()
+        let condition = conditions.first { text.contains($0.0) }
+        return "(status \(status)\(condition.map { ": \($0.1)" } ?? ""))"
     }
 
     /// A path that needs no encoding and that no server changes.

@@ -1,6 +1,7 @@
 public import Foundation
 public import Networking
 public import OAuth2
+import Synchronization
 import TokenGeneration
 
 /// A token store in a KV secrets engine (version 2) of Vault or OpenBao, which any number of hosts
@@ -27,11 +28,11 @@ import TokenGeneration
 /// **Permissions.** The token needs `create`, `read` and `update` on the data of the path, and
 /// `create` and `update` on its metadata.
 ///
-/// The store can't use version 1 of the engine, which has no conditions, and can't read
-/// consistently from a standby node that answers reads itself. A process that gets an old record
-/// from one rejects it with the code `storeDamaged`. After a restoration from a snapshot, remove
-/// all records and sign in again. The store is tested with a double that follows Vault's
-/// documentation, not with Vault.
+/// The store can't use version 1 of the engine, which has no conditions. Without
+/// `readsActiveNode`, it can't read consistently from a standby node that answers reads itself. A
+/// process that gets an old record from one rejects it with the code `storeDamaged`. After a
+/// restoration from a snapshot, remove all records and sign in again. The store is tested with a
+/// double that follows Vault's documentation, not with Vault.
 public typealias VaultTokenStore = SealedTokenStore<VaultServer>
 
 extension SealedTokenStore where Place == VaultServer {
@@ -71,11 +72,13 @@ extension SealedTokenStore where Place == VaultServer {
 /// ```
 ///
 /// Each request is sent once. If its outcome is unknown, the caller reads what has become of it.
-/// Only a request that the server rejects with 429 is repeated, after the time in `Retry-After`.
+/// Only a request that the server rejects with 429 is repeated, once, after the time in
+/// `Retry-After` or up to a second.
 ///
 /// Pass the address of the active node, or of a load balancer that prefers it. Redirects of standby
 /// nodes are errors, because they would take the token to another host. Performance standbys of
-/// Vault and standbys of OpenBao can answer reads with data that's behind by some time.
+/// Vault and standbys of OpenBao answer reads with data that's behind by some time. Set
+/// `disable_standby_reads = true` in the configuration of OpenBao, or `readsActiveNode` here.
 public struct VaultServer: Sendable {
     let service: StoreService
 
@@ -87,8 +90,10 @@ public struct VaultServer: Sendable {
     ///     program renews. The default is `nil`, for a Vault Proxy that adds the token.
     ///   - namespace: The namespace, such as `teams/reports`. The default is `nil`.
     ///   - readsActiveNode: A Boolean value that indicates whether standby nodes have to forward
-    ///     all requests to the active node. The server needs `allow_forwarding_via_header` for it.
-    ///     The default is `false`.
+    ///     requests to the active node. Vault forwards all of them, if its configuration has
+    ///     `allow_forwarding_via_header`. OpenBao 2.7 and later forwards those for which the node
+    ///     is behind what this process has seen; only the first read of a process may be old. The
+    ///     default is `false`.
     ///   - transport: The transport, for other certificates and roots. The default is a
     ///     `CurlTransport`.
     ///   - timeout: The timeout of one request. The default is 3 seconds.
@@ -113,19 +118,49 @@ public struct VaultServer: Sendable {
             }
             fields["X-Vault-Namespace"] = namespace
         }
-        if readsActiveNode { fields["X-Vault-Forward"] = "active-node" }
+        if readsActiveNode {
+            fields["X-Vault-Forward"] = "active-node"
+            fields["X-Vault-Inconsistent"] = "forward-active-node"
+        }
         service = try StoreService(
             url,
             access: StoreService.Access(
                 fields: fields,
                 credential: token.map { ("X-Vault-Token", "", $0) },
                 remedy: "the token may have expired, or needs a policy for the data and metadata of the path",
-                isUnprocessedIfLimited: true
+                index: readsActiveNode ? SeenIndex() : nil
             ),
             transport: transport,
             timeout: timeout,
             timeSource: timeSource
         )
+    }
+}
+
+/// The position in the log of OpenBao or Vault Enterprise that this process has seen.
+///
+/// Each request repeats it, and a standby node that hasn't reached it forwards the request
+/// ([conditional
+/// forwarding](https://developer.hashicorp.com/vault/docs/enterprise/consistency#conditional-forwarding-performance-standbys-only)).
+/// The text has no meaning for clients, so two can't be compared.
+final class SeenIndex: Sendable {
+    static let field = "X-Vault-Index"
+    private static let maximumSize = 1_024
+
+    private let state = Mutex<(text: String?, count: Int)>((nil, 0))
+
+    /// The text, and the number of changes so far.
+    var current: (text: String?, count: Int) { state.withLock { $0 } }
+
+    /// Keeps the index of an answer, unless it's that of a read and another came since its request.
+    func note(_ text: String?, ofWrite isWrite: Bool, since count: Int?) {
+        guard let text, (1...Self.maximumSize).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return }
+        state.withLock { state in
+            guard isWrite || state.count == count else { return }
+            state = (text, state.count + 1)
+        }
     }
 }
 
@@ -225,6 +260,8 @@ struct VaultStorage: ConditionalStorage {
             }
             return next
         case 400 where Self.hasError(answer, "check-and-set parameter did not match the current version"):
+            // The answer has no index, so the next read could be as old as the last one. This write has.
+            if service.hasSeenIndex { try? await configure(name) }
             return nil
         case 204:
             throw answer.rejected(
@@ -258,7 +295,7 @@ struct VaultStorage: ConditionalStorage {
             answer.rejected("Vault has no secrets engine at the mount")
         default:
             answer.rejected(
-                "Vault rejected the request with status \(answer.status); check the URL, the mount and the namespace"
+                "Vault rejected the request; check the URL, the mount and the namespace"
             )
         }
     }

@@ -12,38 +12,42 @@ protocol StoreDouble: Sendable {
     var service: ServiceDouble { get }
 
     /// Creates a store at a URL, or at the usual one.
-    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore
+    func makeStore(at url: String?, token: StoreCredential?, time: TimeSource) throws -> any TokenStore
 }
 
 extension StoreDouble {
-    func makeStore() throws -> any TokenStore { try makeStore(at: nil, token: nil) }
+    func makeStore(at url: String? = nil, token: StoreCredential? = nil) throws -> any TokenStore {
+        try makeStore(at: url, token: token, time: .system)
+    }
 }
 
 extension ConsulDouble: StoreDouble {
-    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
-        try store(url ?? "http://127.0.0.1:8500", token: token)
+    func makeStore(at url: String?, token: StoreCredential?, time: TimeSource) throws -> any TokenStore {
+        try store(url ?? "http://127.0.0.1:8500", token: token, time: time)
     }
 }
 
 extension EtcdDouble: StoreDouble {
-    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore { try store() }
+    func makeStore(at url: String?, token: StoreCredential?, time: TimeSource) throws -> any TokenStore {
+        try store(time: time)
+    }
 }
 
 extension HTTPStoreDouble: StoreDouble {
-    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
-        try store(url ?? "http://127.0.0.1:1/tokens")
+    func makeStore(at url: String?, token: StoreCredential?, time: TimeSource) throws -> any TokenStore {
+        try store(url ?? "http://127.0.0.1:1/tokens", time: time)
     }
 }
 
 extension KubernetesDouble: StoreDouble {
-    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
-        try store(url ?? "https://10.0.0.1:443", token: token)
+    func makeStore(at url: String?, token: StoreCredential?, time: TimeSource) throws -> any TokenStore {
+        try store(url ?? "https://10.0.0.1:443", token: token, time: time)
     }
 }
 
 extension VaultDouble: StoreDouble {
-    func makeStore(at url: String?, token: StoreCredential?) throws -> any TokenStore {
-        try store(url ?? "http://127.0.0.1:8200", token: token)
+    func makeStore(at url: String?, token: StoreCredential?, time: TimeSource) throws -> any TokenStore {
+        try store(url ?? "http://127.0.0.1:8200", token: token, time: time)
     }
 }
 
@@ -136,7 +140,7 @@ struct StoreFaultTests {
     private static var consulFailures: [Failure] {
         failures(.consul, .storeFailed, [301, 400, 401, 403, 405, 413].map(consul))
             + failures(.consul, .storeFailed, [.text("404 page not found", status: 404)])
-            + failures(.consul, .storeUnavailable, [408, 429, 500, 502, 503, 504].map(consul))
+            + failures(.consul, .storeUnavailable, [408, 500, 502, 503, 504].map(consul))
     }
 
     private static var httpFailures: [Failure] {
@@ -148,7 +152,7 @@ struct StoreFaultTests {
             + failures(
                 .http,
                 .storeUnavailable,
-                [408, 429, 500, 503, 507].map { HTTPTransportResponse(status: $0) }
+                [408, 500, 503, 507].map { HTTPTransportResponse(status: $0) }
             )
     }
 
@@ -169,7 +173,7 @@ struct StoreFaultTests {
                 .kubernetes,
                 .storeUnavailable,
                 [
-                    .status(408, ""), .status(429, "TooManyRequests"), .status(500, "InternalError"), .status(502, ""),
+                    .status(408, ""), .status(500, "InternalError"), .status(502, ""),
                     .status(503, "ServiceUnavailable"), .status(504, "Timeout"),
                 ]
             )
@@ -191,7 +195,7 @@ struct StoreFaultTests {
                 .storeUnavailable,
                 [
                     .vault(400, ["Upgrading from non-versioned to versioned data. This backend …"]), .vault(412, [""]),
-                    .vault(429, ["request path: rate limit quota exceeded"]), .vault(472, [""]), .vault(473, [""]),
+                    .vault(472, [""]), .vault(473, [""]),
                     .vault(500, ["internal error"]), .vault(500, ["cannot write to readonly storage"]),
                     .vault(500, ["no space left on device"]), .vault(502, [""]), .vault(503, ["Vault is sealed"]),
                 ]
@@ -214,6 +218,53 @@ struct StoreFaultTests {
         let codes = [error?.code, await store.writeCode(over: version), await store.removalCode(version)]
         #expect(codes == [failure.code, failure.code, failure.code])
         #expect(double.service.requests.count == count + 3)
+    }
+
+    private static let conditions: [(StoreKind, HTTPTransportResponse, String)] = [
+        (.consul, .text("No cluster leader", status: 500), "status 500: no leader"),
+        (.consul, .text("ACL not found", status: 403), "status 403: unknown ACL token"),
+        (.http, .text("Insufficient Storage", status: 507), "status 507"),
+        (.http, .text("", status: 405), "status 405"),
+        (.kubernetes, .text(#"{"message":"etcdserver: leader changed"}"#, status: 500), "500: the leader changed"),
+        (.vault, .vault(503, ["Vault is sealed"]), "status 503: sealed"),
+        (.vault, .vault(500, ["local node not active but active cluster node not found"]), "status 500: no leader"),
+        (.vault, .vault(400, ["node is in standby, token an-ACL-token"]), "status 400: standby"),
+    ]
+
+    @Test("Name the status and the condition of the service, in words of their own", arguments: conditions)
+    func condition(kind: StoreKind, response: HTTPTransportResponse, expected: String) async throws {
+        let double = kind.makeDouble()
+        double.service.fail { _ in response }
+        let store = try double.makeStore(token: .secret(Secret("an-ACL-token")))
+        let error = await #expect(throws: OAuth2Error.self) { try await store.load("k") }
+        #expect(error?.message.contains(expected) == true)
+        #expect(error?.message.contains("an-ACL-token") == false)
+        #expect(error?.status == response.status)
+    }
+
+    @Test("Repeat a request that was rejected with 429 after a pause, if the service names none", arguments: doubles)
+    func limited(name: String, makeDouble: @escaping @Sendable () -> any StoreDouble) async throws {
+        let double = makeDouble()
+        let time = ManualTime()
+        let store = try double.makeStore(at: nil, token: nil, time: time.timeSource)
+        let response = HTTPTransportResponse.json(#"{"message":"too many requests","code":8}"#, status: 429)
+        double.service.fail { [service = double.service] _ in service.requests.count > 1 ? nil : response }
+        async let loaded = store.load("k")
+        try await time.waitForSleepers(count: 1)
+        time.advance(by: .seconds(1))
+        #expect(try await loaded == nil)
+        #expect(double.service.requests.count == 2)
+
+        double.service.fail { _ in response }
+        async let code = store.loadCode()
+        // A request to etcd goes to other members, too, even if there's only one.
+        let pauses = name == "etcd" ? 2 : 1
+        for _ in 1...pauses {
+            try await time.waitForSleepers(count: 1)
+            time.advance(by: .seconds(1))
+        }
+        #expect(await code == .storeUnavailable)
+        #expect(double.service.requests.count == 3 + pauses)
     }
 
     private static let foreignTexts: [StoreKind: [String]] = [

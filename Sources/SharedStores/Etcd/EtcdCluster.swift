@@ -42,7 +42,8 @@ extension SealedTokenStore where Place == EtcdCluster {
 /// ```
 ///
 /// Requests go to one member until it fails, and then to the next. Reads are linearizable. A write
-/// whose outcome is unknown is never repeated: the caller reads what has become of it.
+/// whose outcome is unknown is never repeated: the caller reads what has become of it. If all
+/// members have too many requests, it pauses for up to a second.
 ///
 /// If the cluster verifies client certificates, pass a transport with one. The gateway rejects
 /// certificates that have a common name while users log in with passwords.
@@ -114,6 +115,7 @@ public final class EtcdCluster: Sendable {
         var failures = 0
         while true {
             let member = state.withLock { $0.member }
+            var isLimited = false
             do throws(EtcdFailure) {
                 return try await send(request, to: member)
             } catch {
@@ -131,8 +133,10 @@ public final class EtcdCluster: Sendable {
                     hasLoggedIn = false
                     guard error.kind == .notDone || !request.isWrite, failures < max(endpoints.count, 2) + 1
                     else { throw error.error }
+                    isLimited = error.isLimited && failures.isMultiple(of: endpoints.count)
                 }
             }
+            if isLimited { try await timeSource.sleep(min(StoreService.pauseIfLimited(), timeout)) }
         }
     }
 

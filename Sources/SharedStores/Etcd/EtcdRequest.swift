@@ -158,6 +158,8 @@ struct EtcdFailure: Error {
     }
 
     private(set) var kind: Kind
+    /// The member has too many requests.
+    private(set) var isLimited = false
     /// The error for the caller, without anything that etcd was sent.
     let error: OAuth2Error
 
@@ -203,7 +205,7 @@ struct EtcdFailure: Error {
                 (.rejected, "etcd rejects the user or password")
             case (429, 8) where text.contains("space exceeded"):
                 (.rejected, "etcd is full and accepts no writes; compact, defragment and disarm its alarm")
-            case (429, 8) where text.contains("too many requests"):
+            case (429, 8) where text.contains("too many requests"), (429, nil):
                 (.notDone, "etcd is overloaded")
             case (503, 14) where text.contains("no leader"):
                 (.notDone, "the etcd member has no leader; check the cluster's quorum")
@@ -212,10 +214,11 @@ struct EtcdFailure: Error {
             default:
                 (
                     .rejected,
-                    "etcd rejected the request with status \(status); a client certificate for its gateway must not "
-                        + "have a common name"
+                    "etcd rejected the request; a client certificate for its gateway must not have a common name"
                 )
             }
-        return Self(kind, message, status: status)
+        var failure = Self(kind, "\(message) \(StoreService.summary(status, text))", status: status)
+        failure.isLimited = kind == .notDone && status == 429
+        return failure
     }
 }

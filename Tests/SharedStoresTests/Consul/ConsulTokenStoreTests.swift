@@ -223,10 +223,11 @@ final class ConsulDouble: Sendable {
     func store(
         _ url: String = "http://127.0.0.1:8500",
         token: StoreCredential? = nil,
-        prefix: String = "tokens/"
+        prefix: String = "tokens/",
+        time: TimeSource = .system
     ) throws -> ConsulTokenStore {
-        let transport = service.transport { [self] request in try await answer(request) }
-        let agent = try ConsulAgent(URL(string: url)!, token: token, transport: transport)
+        let transport = service.transport(time) { [self] request in try await answer(request) }
+        let agent = try ConsulAgent(URL(string: url)!, token: token, transport: transport, timeSource: time)
         return try ConsulTokenStore(agent, prefix: prefix, keys: RecordKeys(sealing: ServiceDouble.key))
     }
 

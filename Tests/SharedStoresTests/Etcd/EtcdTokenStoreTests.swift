@@ -91,7 +91,6 @@ struct EtcdTokenStoreTests {
             (404, 5, "requested lease not found", .storeFailed, 1), (412, 9, "lease already exists", .storeFailed, 1),
             (429, 8, "grpc: received message larger than max", .storeFailed, 1),
             (429, 8, "etcdserver: mvcc: database space exceeded", .storeFailed, 1),
-            (429, 8, "etcdserver: too many requests", .storeUnavailable, 3),
             (503, 14, "etcdserver: request timed out", .storeUnavailable, 1),
             (503, 14, "etcdserver: leader changed", .storeUnavailable, 1),
             (503, 14, "etcdserver: no leader", .storeUnavailable, 3),
@@ -107,7 +106,9 @@ struct EtcdTokenStoreTests {
             .json(#"{"error":"\#(text)","message":"\#(text)","code":\#(grpc)}"#, status: status)
         }
         let store = try etcd.store()
-        #expect(await store.loadCode() == expected)
+        let error = await #expect(throws: OAuth2Error.self) { try await store.load("k") }
+        #expect(error?.code == expected)
+        #expect(error?.message.contains("(status \(status)") == true)
         let reads = etcd.requests.count
         #expect(await store.writeCode() == expected)
         #expect(etcd.requests.count - reads == writes)
@@ -287,24 +288,27 @@ final class EtcdDouble: Sendable {
         _ keys: RecordKeys? = nil,
         endpoints: [String] = ["http://127.0.0.1:1"],
         user: String? = nil,
-        password: Secret? = nil
+        password: Secret? = nil,
+        time: TimeSource = .system
     ) throws -> EtcdTokenStore {
         let own = try RecordKeys(sealing: ServiceDouble.key)
-        let cluster = try cluster(endpoints: endpoints, user: user, password: password)
+        let cluster = try cluster(endpoints: endpoints, user: user, password: password, time: time)
         return EtcdTokenStore(cluster, keys: keys ?? own)
     }
 
     func cluster(
         endpoints: [String] = ["http://127.0.0.1:1"],
         user: String? = nil,
-        password: Secret? = nil
+        password: Secret? = nil,
+        time: TimeSource = .system
     ) throws -> EtcdCluster {
-        let transport = service.transport { [self] request in try answer(request) }
+        let transport = service.transport(time) { [self] request in try answer(request) }
         return try EtcdCluster(
             endpoints: endpoints.map { URL(string: $0)! },
             user: user,
             password: password,
-            transport: transport
+            transport: transport,
+            timeSource: time
         )
     }
 

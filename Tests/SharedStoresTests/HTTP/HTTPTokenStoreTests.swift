@@ -123,10 +123,14 @@ final class HTTPStoreDouble: Sendable {
 
     func change(_ change: (inout Habits) -> Void) { state.withLock { change(&$0.habits) } }
 
-    func store(_ url: String = "http://127.0.0.1:1/tokens", fields: [String: String] = [:]) throws -> HTTPTokenStore {
-        let transport = service.transport { [self] request in answer(request) }
+    func store(
+        _ url: String = "http://127.0.0.1:1/tokens",
+        fields: [String: String] = [:],
+        time: TimeSource = .system
+    ) throws -> HTTPTokenStore {
+        let transport = service.transport(time) { [self] request in answer(request) }
         let keys = try RecordKeys(sealing: ServiceDouble.key)
-        return try HTTPTokenStore(URL(string: url)!, keys: keys, fields: fields, transport: transport)
+        return try HTTPTokenStore(URL(string: url)!, keys: keys, fields: fields, transport: transport, timeSource: time)
     }
 
     private func answer(_ request: HTTPRequest) -> HTTPTransportResponse {

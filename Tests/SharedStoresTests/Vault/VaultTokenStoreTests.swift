@@ -59,6 +59,71 @@ struct VaultTokenStoreTests {
         let vault = VaultDouble()
         #expect(try await vault.store(readsActiveNode: true).load("k") == nil)
         #expect(vault.requests.map { $0.headers["X-Vault-Forward"] } == ["active-node"])
+        #expect(vault.requests.map { $0.headers["X-Vault-Inconsistent"] } == ["forward-active-node"])
+    }
+
+    @Test("Reads what it has written, although a standby node of OpenBao is behind")
+    func behind() async throws {
+        let vault = VaultDouble(isBehind: true)
+        let store = try vault.store(readsActiveNode: true)
+        var version = try #require(try await store.write())
+        #expect(try await store.load("k")?.version == version)
+        for _ in 1...3 {
+            version = try #require(try await store.write(over: version))
+            #expect(try await store.load("k")?.version == version)
+        }
+        #expect(try await store.remove("k", ifVersion: version))
+        #expect(try await store.load("k") == nil)
+    }
+
+    @Test("Reads what another host has written once it has lost to it, although a standby node is behind")
+    func behindAnotherHost() async throws {
+        let vault = VaultDouble(isBehind: true)
+        let (store, other) = (try vault.store(readsActiveNode: true), try vault.store(readsActiveNode: true))
+        let first = try #require(try await store.write())
+        let second = try #require(try await other.write(over: first))
+        #expect(try await store.load("k")?.version == first)
+        #expect(try await store.write(over: first) == nil)
+        #expect(try await store.load("k")?.version == second)
+        let third = try #require(try await other.write(over: second))
+        #expect(try await !store.remove("k", ifVersion: second))
+        #expect(try await store.load("k")?.version == third)
+    }
+
+    @Test("Repeats an index only if it fits into a header field, and none without being told to")
+    func index() async throws {
+        let vault = VaultDouble()
+        let store = try vault.store(readsActiveNode: true)
+        for index in ["first", String(repeating: "a", count: 2_000), "a b", "", "sécond", "second"] {
+            vault.service.fail { _ in
+                HTTPTransportResponse(
+                    status: 404,
+                    headers: HTTPHeaders([HTTPHeaders.Field(name: "X-Vault-Index", value: index)]),
+                    body: Data(#"{"errors":[]}"#.utf8)
+                )
+            }
+            #expect(try await store.load("k") == nil)
+        }
+        _ = try await store.load("k")
+        #expect(
+            vault.requests.map { $0.headers["X-Vault-Index"] }
+                == [nil, "first", "first", "first", "first", "first", "second"]
+        )
+        let plain = try vault.store()
+        for _ in 1...2 { _ = try await plain.load("k") }
+        #expect(vault.requests.suffix(2).allSatisfy { $0.headers["X-Vault-Index"] == nil })
+    }
+
+    @Test("Doesn't take the answer to a read for newer than that to a write since")
+    func lateRead() {
+        let index = SeenIndex()
+        index.note("1", ofWrite: false, since: 0)
+        let (_, sent) = index.current
+        index.note("3", ofWrite: true, since: sent)
+        index.note("2", ofWrite: false, since: sent)
+        #expect(index.current.text == "3")
+        index.note("4", ofWrite: false, since: index.current.count)
+        #expect(index.current.text == "4")
     }
 
     // MARK: Versions
@@ -220,7 +285,7 @@ struct VaultTokenStoreTests {
 }
 
 /// A double of Vault's KV secrets engine of version 2, with the answers that its documentation
-/// describes.
+/// describes, or of a standby node of OpenBao that hasn't read the last write.
 final class VaultDouble: Sendable {
     /// A version that was destroyed has no data.
     struct Version {
@@ -237,10 +302,16 @@ final class VaultDouble: Sendable {
 
     let service = ServiceDouble()
     private let state = Mutex<[String: Entry]>([:])
+    /// The number of writes, and what a standby node has read of them.
+    private let standby = Mutex<(count: Int, secrets: [String: Entry])>((0, [:]))
     /// The `max_versions` of the mount.
     private let maxVersions: Int
+    private let isBehind: Bool
 
-    init(maxVersions: Int = 0) { self.maxVersions = maxVersions }
+    init(maxVersions: Int = 0, isBehind: Bool = false) {
+        self.maxVersions = maxVersions
+        self.isBehind = isBehind
+    }
 
     var requests: [MockTransport.RecordedRequest] { service.requests }
     /// The methods and paths of the requests, without the digests.
@@ -270,7 +341,9 @@ final class VaultDouble: Sendable {
         path: String = "tokens",
         time: TimeSource = .system
     ) throws -> VaultTokenStore {
-        let transport = service.transport(time) { [self] request in answer(request) }
+        let transport = service.transport(time) { [self] request in
+            isBehind ? answerBehind(request) : answer(request)
+        }
         let server = try VaultServer(
             URL(string: url)!,
             token: token,
@@ -280,6 +353,28 @@ final class VaultDouble: Sendable {
             timeSource: time
         )
         return try VaultTokenStore(server, mount: mount, path: path, keys: RecordKeys(sealing: ServiceDouble.key))
+    }
+
+    /// A write, and a read with the index of the last write, are forwarded to the active node.
+    private func answerBehind(_ request: HTTPRequest) -> HTTPTransportResponse {
+        let before = state.withLock { $0 }
+        var (count, secrets) = standby.withLock { $0 }
+        var response = answer(request)
+        if request.method == .get {
+            let isForwarded =
+                request.headers["X-Vault-Inconsistent"] == "forward-active-node"
+                && request.headers["X-Vault-Index"] == "index-\(count)"
+            if !isForwarded {
+                count -= 1
+                response = Self.read(secrets[String(request.url.path.dropFirst("/v1/secret/data/".count))])
+            }
+        } else if response.status < 300 {
+            count += 1
+            secrets = before
+            standby.withLock { $0 = (count, secrets) }
+        }
+        if response.status < 300 { response.headers["X-Vault-Index"] = "index-\(count)" }
+        return response
     }
 
     private func answer(_ request: HTTPRequest) -> HTTPTransportResponse {
