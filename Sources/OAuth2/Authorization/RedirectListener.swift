@@ -19,11 +19,11 @@ final class RedirectListener: Sendable {
 
     init(path: String, port: UInt16, pages: LoopbackRedirectReceiver.Pages, patience: Duration) throws(OAuth2Error) {
         do {
-            let shared = SharedState(poller: try EventPoller())
             let listener = try Socket.listening(port: port)
-            let host = "127.0.0.1:\(try listener.port())"
+            let (number, host) = (listener.number, "127.0.0.1:\(try listener.port())")
+            let shared = SharedState(poller: try EventPoller(), listener: listener)
             let connections = RedirectConnections(
-                listener: listener,
+                listener: number,
                 host: host,
                 path: path,
                 pages: pages,
@@ -72,9 +72,16 @@ final class RedirectListener: Sendable {
     final class SharedState: Sendable {
         let poller: EventPoller
         private let state = Mutex(State())
+        /// Closed with the result, so that another receiver can listen on the port at once.
+        private let listener: Mutex<Socket?>
 
-        init(poller: EventPoller) {
+        init(poller: EventPoller, listener: consuming Socket) {
             self.poller = poller
+            self.listener = Mutex(listener)
+        }
+
+        func accept() throws(SystemFailure) -> Socket? {
+            try listener.withLock { listener throws(SystemFailure) in try listener?.accept() }
         }
 
         var isOver: Bool { state.withLock { $0.result != nil } }
@@ -108,6 +115,7 @@ final class RedirectListener: Sendable {
         func end(with error: (borrowing State) -> any Error) { finish { .failure(error($0)) } }
 
         private func finish(_ result: (borrowing State) -> Result<String, any Error>) {
+            listener.withLock { $0 = nil }
             let (waiter, result) = state.withLock { state in
                 guard state.result == nil else {
                     return (nil, nil) as (CheckedContinuation<String, any Error>?, Result<String, any Error>?)
@@ -147,7 +155,7 @@ final class RedirectConnections {
     /// The maximum size of a request's head, in bytes.
     private static let maximumSize = 16 << 10
 
-    private let listener: Socket
+    private let listener: Int32
     private let host: String
     private let path: String
     private let pages: LoopbackRedirectReceiver.Pages
@@ -159,7 +167,7 @@ final class RedirectConnections {
     private var isClosing = false
 
     init(
-        listener: consuming Socket,
+        listener: Int32,
         host: String,
         path: String,
         pages: LoopbackRedirectReceiver.Pages,
@@ -175,22 +183,19 @@ final class RedirectConnections {
     }
 
     func run() {
-        shared.poller.watch(listener.number, for: .readable)
+        shared.poller.watch(listener, for: .readable)
         var events: [EventPoller.Event] = []
         while !(isClosing && visitors.values.allSatisfy { !$0.isDone }) {
             // Check idle connections once a second.
             shared.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
             for event in events {
-                if event.socket == listener.number {
+                if event.socket == listener {
                     admit()
                 } else if let visitor = visitors[event.socket] {
                     hear(visitor)
                 }
             }
-            if shared.isOver, !isClosing {
-                isClosing = true
-                shared.poller.watch(listener.number, for: [])
-            }
+            isClosing = shared.isOver
             let now = ContinuousClock.now
             for visitor in visitors.values {
                 if visitor.deadline <= now { dismiss(visitor) } else { consider(visitor) }
@@ -204,7 +209,7 @@ final class RedirectConnections {
         while true {
             let visitor: Visitor
             do {
-                guard let socket = try listener.accept() else { return }
+                guard let socket = try shared.accept() else { return }
                 let limits = RequestHeadReader.Limits(line: Self.maximumSize, fields: Self.maximumSize, emptyLines: 0)
                 visitor = Visitor(socket, limits, deadline: .now + patience)
             } catch { return }

@@ -203,13 +203,27 @@ struct LoopbackRedirectReceiverTests {
         }
     }
 
+    @Test("Listens on a fixed port again at once, but not while another receiver listens on it")
+    func fixedPort() async throws {
+        let unused = try LoopbackRedirectReceiver(patience: Self.patience)
+        let port = try port(unused)
+        unused.stop()
+        for _ in 1...2 {
+            let receiver = try LoopbackRedirectReceiver(port: port, patience: Self.patience)
+            #expect(throws: OAuth2Error(.receiverFailed, "")) { try LoopbackRedirectReceiver(port: port) }
+            let request = try request(receiver)
+            async let redirect = receiver.redirect(for: request)
+            // The receiver ends the connection, whose end the system remembers for a minute.
+            #expect(try await visit(receiver, "?code=c&state=\(request.state)").status == 200)
+            #expect(try await redirect.port == Int(port))
+        }
+        _ = try LoopbackRedirectReceiver(port: port, patience: Self.patience)
+    }
+
     @Test("Rejects a port in use, an invalid path and another receiver's request")
     func misuse() async throws {
         let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
-        let port = try #require(
-            receiver.redirectURI.split(separator: ":").last?.split(separator: "/").first.flatMap { UInt16($0) }
-        )
-        #expect(throws: OAuth2Error(.receiverFailed, "")) { try LoopbackRedirectReceiver(port: port) }
+        #expect(throws: OAuth2Error(.receiverFailed, "")) { try LoopbackRedirectReceiver(port: port(receiver)) }
         for path in ["callback", "", "/a b", "/a?b", "/a#b", "/a\r\nb", "/" + String(repeating: "a", count: 2_000)] {
             #expect(throws: OAuth2Error(.malformedRequest, "")) { try LoopbackRedirectReceiver(path: path) }
         }
@@ -218,6 +232,12 @@ struct LoopbackRedirectReceiverTests {
     }
 
     // MARK: Clients
+
+    private func port(_ receiver: LoopbackRedirectReceiver) throws -> UInt16 {
+        try #require(
+            receiver.redirectURI.split(separator: ":").last?.split(separator: "/").first.flatMap { UInt16($0) }
+        )
+    }
 
     private func request(_ receiver: LoopbackRedirectReceiver) throws -> AuthorizationRequest {
         try AuthorizationRequest(clientID: "cli", redirectURI: receiver.redirectURI)
