@@ -289,12 +289,16 @@ struct ECKeyReader {
     }
 
     /// Copies a scalar and restores leading zeros, which some writers omit.
+    ///
+    /// GnuTLS writes the scalar as an INTEGER, so with one zero too many if its first bit is set.
     private static func padded(
         _ scalar: Range<Int>,
         of bytes: RawSpan,
         to curve: EllipticCurve
     ) throws(CryptoError) -> SecretBytes {
         let size = curve.coordinateSize
+        var scalar = scalar
+        if scalar.count == size + 1, bytes[scalar.lowerBound] == 0 { scalar.removeFirst() }
         guard scalar.count <= size else {
             throw CryptoError(
                 .invalidScalar,

@@ -41,6 +41,21 @@ import Testing
         #expect(try key.scalar().exposed == [UInt8](repeating: 0, count: 31) + [1])
     }
 
+    @Test("Accepts one leading zero too many, as GnuTLS writes it, and no other scalar that is too long")
+    func longScalar() throws {
+        for (privateKey, publicKey) in TestPEM.gnuTLS {
+            let key = try ECPrivateKey(pem: privateKey)
+            #expect(try key.publicKey == ECPublicKey(pem: publicKey))
+            #expect(try key.scalar().count == key.curve.coordinateSize)
+        }
+        let one = [UInt8](repeating: 0, count: 31) + [1]
+        #expect(try ECPrivateKey(der: Self.sec1(scalar: [0] + one)).publicKey.x == ECKeyCoordinateTests.baseX)
+        #expect(try ECPrivateKey(der: Self.pkcs8(key: Self.sec1(scalar: [0] + one))).scalar().exposed == one)
+        for scalar in [[0, 0] + one, [1] + one, [0x80] + one, [UInt8](repeating: 0, count: 33)] {
+            #expect(code { _ = try ECPrivateKey(der: Self.sec1(scalar: scalar)) } == .invalidScalar)
+        }
+    }
+
     @Test("Accepts PKCS#8 with attributes, version 2 and an outer public key", .shows("RFC 5208, RFC 5958"))
     func extensions() throws {
         let point = [UInt8].der(0x81, [0] + Self.base)

@@ -86,6 +86,53 @@ struct TestKey: Sendable, CustomTestStringConvertible {
 /// The private keys are public: use them for tests only. The password of the encrypted keys is
 /// `correct`.
 enum TestPEM {
+    /// `gnutls_x509_privkey_generate` of GnuTLS 3.7.9, in SEC1 and in PKCS#8, with the public keys that
+    /// OpenSSL derives. Each scalar has one zero too many.
+    static let gnuTLS = [
+        (
+            """
+            MHgCAQEEIQDHuQL1qDYvnLJLS+iI9DX9Og2gUel7etPUbBkClPuCbqAKBggqhkjOPQMBB6FEA0IABP7CKIrIxF3qlIth/Yx6C/irhMosnWpM
+            fSDDS5wpv5tAVDkY2vdDvZhsBfYE/xTdo4NHgH7p4uNGo9m8he0wiPk=
+            """.pem("EC PRIVATE KEY"),
+            """
+            MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/sIoisjEXeqUi2H9jHoL+KuEyiydakx9IMNLnCm/m0BUORja90O9mGwF9gT/FN2jg0eAfuni
+            40aj2byF7TCI+Q==
+            """.pem("PUBLIC KEY")
+        ),
+        (
+            """
+            MIGUAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBHoweAIBAQQhAMgmX4geYzOcCio1OI0A23QcCs6YjSUi3GZVxFDatvqkoAoGCCqGSM49AwEH
+            oUQDQgAEtxMLPWJiICyUbmlXC44I0bNI6MBKbnvHmunYg7EI3x7f4TiqyoUbUBEgkO+y/ezij8WxDXhy/zx6a2QFb6tUtQ==
+            """.pem("PRIVATE KEY"),
+            """
+            MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEtxMLPWJiICyUbmlXC44I0bNI6MBKbnvHmunYg7EI3x7f4TiqyoUbUBEgkO+y/ezij8WxDXhy
+            /zx6a2QFb6tUtQ==
+            """.pem("PUBLIC KEY")
+        ),
+        (
+            """
+            MIGlAgEBBDEAxkWlvLyvFvepMB1XPDDtohpgumudPxhRIhpVveya6LviUX9eHbt3WzLFDwc7GzbgoAcGBSuBBAAioWQDYgAEZrvS9aEkB02W
+            nbkJ3ZM/JfLRurFqh6cdS0IaloCDlGQDM6mQ/gFphticGUHzwcuhp4ZWR8zVWSQElXy9x6RXADL3uzrKCT7685URPHVGmKmNbVrCwWt2gY6G
+            PIsSOY1o
+            """.pem("EC PRIVATE KEY"),
+            """
+            MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEZrvS9aEkB02WnbkJ3ZM/JfLRurFqh6cdS0IaloCDlGQDM6mQ/gFphticGUHzwcuhp4ZWR8zVWSQE
+            lXy9x6RXADL3uzrKCT7685URPHVGmKmNbVrCwWt2gY6GPIsSOY1o
+            """.pem("PUBLIC KEY")
+        ),
+        (
+            """
+            MIHAAgEAMBAGByqGSM49AgEGBSuBBAAiBIGoMIGlAgEBBDEAmVkthLk6PBdCItL7j8yYYOw/yUwxzm2ikOEqKQgumOF07wig3izwHIC7A63h
+            gHwCoAcGBSuBBAAioWQDYgAEEHqBiiYTqKycbxlGbRmypS2jsaBCTa7mxF0+xutdlmCjlqEjImtW0xYFuzmsjPYrnqEz7rvTH0YewXT5WbVm
+            ceCqkvYHcb4R3HlO+T61Rt2MBFQJJNfLxBXa2a1Rfy2w
+            """.pem("PRIVATE KEY"),
+            """
+            MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEEHqBiiYTqKycbxlGbRmypS2jsaBCTa7mxF0+xutdlmCjlqEjImtW0xYFuzmsjPYrnqEz7rvTH0Ye
+            wXT5WbVmceCqkvYHcb4R3HlO+T61Rt2MBFQJJNfLxBXa2a1Rfy2w
+            """.pem("PUBLIC KEY")
+        ),
+    ]
+
     /// `openssl ecparam -genkey`: starts with an EC PARAMETERS block.
     static let sec1WithParameters = "BggqhkjOPQMBBw==".pem("EC PARAMETERS") + TestKey.p256.sec1
     /// `openssl ec -no_public`.
