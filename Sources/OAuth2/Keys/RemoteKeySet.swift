@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+internal import OpenSSLCrypto
 public import TokenGeneration
 
 /// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`).

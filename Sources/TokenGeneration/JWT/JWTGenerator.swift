@@ -117,12 +117,6 @@ public struct JWTGenerator: Sendable {
 
     static let plainHeader: JSONObject = ["typ": "JWT"]
 
-    static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
-        Result { () throws(TokenError) in
-            Content(header: typed(header), payload: SerializedClaims(try JSONObject(encoding: claims)))
-        }
-    }
-
     /// `nil` for an empty header.
     static func typed(_ header: JSONObject) -> JSONObject? {
         guard !header.isEmpty else { return nil }
@@ -156,7 +150,7 @@ public struct JWTGenerator: Sendable {
 
 extension JWTGenerator.Content {
     init(_ header: JSONObject, _ claims: some Encodable) throws(TokenError) {
-        self.init(header: JWTGenerator.typed(header), payload: try SerializedClaims(encoding: claims))
+        self.init(header: JWTGenerator.typed(header), payload: SerializedClaims(try JSONObject(encoding: claims)))
     }
 }
 
