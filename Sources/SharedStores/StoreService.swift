@@ -225,7 +225,9 @@ struct StoreService: Sendable {
     ///
     /// A request that was rejected with 429 had no effect
     /// ([RFC 6585 §4](https://www.rfc-editor.org/rfc/rfc6585#section-4)).
-    static func pauseIfLimited() -> Duration { .milliseconds(Int.random(in: 500...1_000)) }
+    static func pauseIfLimited() -> Duration {
+        .milliseconds(Int.random(in: 500...1_000))  // reason: our own numbers
+    }
 
     // Errors show these words instead of the service's text, which may repeat what it was sent.
     private static let conditions = [

@@ -260,7 +260,8 @@ struct VaultStorage: ConditionalStorage {
             }
             return next
         case 400 where Self.hasError(answer, "check-and-set parameter did not match the current version"):
-            // The answer has no index, so the next read could be as old as the last one. This write has.
+            // The answer has no index, so the next read could be as old as the last one. This write
+            // has.
             if service.hasSeenIndex { try? await configure(name) }
             return nil
         case 204:

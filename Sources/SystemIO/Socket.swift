@@ -20,8 +20,8 @@ package struct Socket: ~Copyable {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemFailure("socket") }
         let socket = Socket(takingOwnershipOf: number)
-        // Connections that ended a moment ago don't keep the port; another listener still does. A port
-        // that the system selects needs to be unused.
+        // Connections that ended a moment ago don't keep the port; another listener still does. A
+        // port that the system selects needs to be unused.
         if port != 0 { socket.setOption(SOL_SOCKET, SO_REUSEADDR, Int32(1)) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -86,8 +86,8 @@ struct TestKey: Sendable, CustomTestStringConvertible {
 /// The private keys are public: use them for tests only. The password of the encrypted keys is
 /// `correct`.
 enum TestPEM {
-    /// `gnutls_x509_privkey_generate` of GnuTLS 3.7.9, in SEC1 and in PKCS#8, with the public keys that
-    /// OpenSSL derives. Each scalar has one zero too many.
+    /// `gnutls_x509_privkey_generate` of GnuTLS 3.7.9, in SEC1 and in PKCS#8, with the public keys
+    /// that OpenSSL derives. Each scalar has one zero too many.
     static let gnuTLS = [
         (
             """
