@@ -144,7 +144,7 @@ struct ServerMetadata: Sendable {
 
     /// Reads cached metadata, but only from a file that no other user could have written: the
     /// metadata determines which server receives the client's secrets.
-    private static func read(_ path: String, _ issuer: String) -> (server: AuthorizationServer, fetched: Double)? {
+    static func read(_ path: String, _ issuer: String) -> (server: AuthorizationServer, fetched: Double)? {
         guard let bytes = try? ownContent(path), let object = try? JSONObject(parsing: Data(bytes)),
             object["issuer"] == .string(issuer),
             let fetched = object["fetched"]?.number?.double, let metadata = object["metadata"]?.object,
@@ -160,9 +160,11 @@ struct ServerMetadata: Sendable {
 
     /// Writes metadata to the cache, or does nothing if that fails, so that the next process
     /// fetches it again.
-    private static func write(_ server: AuthorizationServer, fetched: Double, to path: String) {
+    ///
+    /// The time is rounded down: a process that starts at once would ignore one in the future.
+    static func write(_ server: AuthorizationServer, fetched: Double, to path: String) {
         let object: JSONObject = [
-            "issuer": .string(server.issuer), "fetched": .number(JSONNumber(Int(exactly: fetched.rounded()) ?? 0)),
+            "issuer": .string(server.issuer), "fetched": .number(JSONNumber(Int(exactly: fetched.rounded(.down)) ?? 0)),
             "metadata": .object(server.metadata),
         ]
         let folder = URL(filePath: path).deletingLastPathComponent().path

@@ -392,6 +392,16 @@ struct ServerMetadataTests {
         #expect(error.map { "\($0)".contains("within 0.001 seconds") } == true, "\(String(describing: error))")
     }
 
+    @Test("Cached metadata is never from the future", arguments: [1_000, 1_000.4, 1_000.5, 1_000.999])
+    func fetchTime(now: Double) throws {
+        let path = scene.home.file("servers/one.json")
+        let issuer = "https://as.example"
+        let metadata: JSONObject = ["issuer": .string(issuer), "token_endpoint": "https://as.example/token"]
+        ServerMetadata.write(try AuthorizationServer(metadata: metadata, issuer: issuer), fetched: now, to: path)
+        let kept = try #require(ServerMetadata.read(path, issuer))
+        #expect(kept.fetched <= now && kept.fetched > now - 1)
+    }
+
     @Test("Reports a different issuer and an unreachable issuer")
     func failures() async throws {
         let client = ["--client-id", "a", "--client-secret-file", scene.home.file("secret")]
@@ -399,9 +409,11 @@ struct ServerMetadataTests {
         let message = "the server metadata names another issuer; pass the issuer exactly as the server writes it"
         #expect(other == .failure(1, "jwt token: \(scene.issuer)/: \(message)\n"))
         let token = try await scene.jwt(["token"] + flags(scene))
+        #expect(token.status == 0, "\(token.errors)")
         await scene.authorization.stop()
         // Cached metadata and tokens work without the server.
-        #expect(try await scene.jwt(["token"] + flags(scene)) == token)
+        let kept = try await scene.jwt(["token"] + flags(scene))
+        #expect(kept == token, "\(kept.errors)")
         let gone = try await scene.jwt(["token", "--no-cache", "--json"] + flags(scene))
         #expect(gone.status == 2 && gone.output == "")
         let start = #"{"error":{"code":"serverUnreachable","message":"\#(scene.issuer): "#
