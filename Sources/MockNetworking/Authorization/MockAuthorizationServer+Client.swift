@@ -29,7 +29,7 @@ extension MockAuthorizationServer {
         public var metadata = ClientMetadata()
         let credential: Authentication.Credential
 
-        /// Creates a client with an authentication method, the only one that the server accepts.
+        /// Creates a client whose `authentication` is the only method that the server accepts.
         public init(
             id: String,
             authentication: Authentication,
@@ -42,12 +42,12 @@ extension MockAuthorizationServer {
             credential = authentication.credential
         }
 
-        /// Creates a client that authenticates with a secret: `client_secret_basic`.
+        /// Creates a client that authenticates with a `secret`: `client_secret_basic`.
         public init(id: String, secret: String, scopes: Set<String>? = nil) {
             self.init(id: id, authentication: .clientSecretBasic(secret), scopes: scopes)
         }
 
-        /// Creates a client that authenticates with assertions that its public key verifies:
+        /// Creates a client that authenticates with assertions that its public `key` verifies:
         /// `private_key_jwt`.
         public init(id: String, key: VerificationKey, scopes: Set<String>? = nil) {
             self.init(id: id, authentication: .privateKeyJWT(key), scopes: scopes)

@@ -68,8 +68,8 @@ public final class NetworkClient: Sendable {
     /// - Warning: A server can crash a process that uses `URLSession` on Linux; see
     ///   ``URLSessionTransport``.
     ///
-    /// The configuration is copied. Its additional headers are kept, and its `User-Agent` overrides
-    /// the one in the options.
+    /// The `configuration` is copied. Its additional headers are kept, and its `User-Agent`
+    /// overrides the one in the options.
     public convenience init(
         configuration: URLSessionConfiguration,
         interceptors: [any Interceptor] = [],
@@ -102,8 +102,8 @@ public final class NetworkClient: Sendable {
 
     /// Creates a libcurl client with a TLS configuration.
     ///
-    /// The configuration has the trusted servers and the client's own certificate. The client never
-    /// falls back to `URLSession`, which can't enforce it.
+    /// The configuration, `tls`, has the trusted servers and the client's own certificate. The
+    /// client never falls back to `URLSession`, which can't enforce it.
     ///
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if this process can't
     ///   enforce the configuration: libcurl is missing, too old, or doesn't use the same OpenSSL as

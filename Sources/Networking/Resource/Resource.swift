@@ -30,7 +30,7 @@ public struct Resource: Sendable {
     /// The options that override the client's.
     public var options: RequestOptions
 
-    /// Creates a resource from an endpoint, which creates a new request for each attempt.
+    /// Creates a resource from an `endpoint`, which creates a new request for each attempt.
     ///
     /// A body in the options replaces the endpoint's.
     public init(
@@ -48,7 +48,8 @@ public struct Resource: Sendable {
         self.options.requestCompression = options.requestCompression ?? endpoint.requestCompression
     }
 
-    /// Creates a resource from a closure that makes the base request, for each attempt.
+    /// Creates a resource from the closure `urlRequest`, which makes the base request for each
+    /// attempt.
     ///
     /// If the closure throws, the operation fails with ``NetworkError/Code/requestNotMade``.
     public init(

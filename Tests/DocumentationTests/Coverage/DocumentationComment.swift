@@ -3,6 +3,8 @@ struct DocumentationComment {
     /// A Boolean value that indicates whether the comment starts with a summary.
     let hasSummary: Bool
     let parameters: Set<String>
+    /// The names in backquotes.
+    let names: Set<String>
     let saysWhatIsReturned: Bool
     let saysWhatIsThrown: Bool
 
@@ -22,6 +24,7 @@ struct DocumentationComment {
             }
         }
         self.parameters = parameters
+        names = Set(lines.flatMap { $0.matches(of: /`(\w+)`/).map { String($0.1) } })
         saysWhatIsReturned = lines.contains { $0.prefixMatch(of: /\s*- Returns:\s*\S/) != nil }
         saysWhatIsThrown = lines.contains { $0.prefixMatch(of: /\s*- Throws:\s*\S/) != nil }
     }

@@ -86,6 +86,8 @@ struct DocumentationCoverageTests {
         // `pathComponents` of all symbols here end with “Example”.
         #expect(requirements.properties(besides: symbol) == ["Example"])
         #expect(symbol.gaps(properties: ["name"]) == ["no “- Parameter key:”", "no “- Parameter other:”"])
+        let named = initializer.symbol(comment: "Creates a pair of `key` and `other`.")
+        #expect(named.gaps(properties: ["name"]).isEmpty)
         let function = Declaration.function(["name"], returns: "()", throws: false)
         #expect(function.symbol(comment: "Sets it.").gaps(properties: ["name"]) == ["no “- Parameter name:”"])
     }

@@ -16,7 +16,8 @@ extension SymbolGraph.Symbol {
             let parameters = names.filter { $0 != "_" }
             let returned = (functionSignature.returns ?? []).map(\.spelling).joined()
             let isInitializer = kind.identifier == "swift.init"
-            let documented = isInitializer ? comment.parameters.union(properties) : comment.parameters
+            let others = isInitializer ? properties.union(comment.names) : []
+            let documented = comment.parameters.union(others)
             gaps += parameters.filter { !documented.contains($0) }.map { "no “- Parameter \($0):”" }
             gaps += comment.parameters.subtracting(parameters).sorted().map { "unknown parameter \($0)" }
             if !isInitializer, !["", "()", "Void", "Never"].contains(returned), !comment.saysWhatIsReturned {
