@@ -118,7 +118,7 @@ struct EchoTests {
                 #expect(Self.leaks(Self.secret, shown) == nil, "\(echo.name): \(shown)")
             }
             #expect(error.serverCode == nil)
-            // Whoever needs the server's words reads them on purpose.
+            // An operator who needs the server's words reads them on purpose.
             if body != malformed {
                 let ascii = echo.text.unicodeScalars.map { $0.isASCII ? String($0) : "?" }.joined()
                 #expect(error.serverText?.expose { $0.contains("error_description: sent: \(ascii)") } == true)
@@ -199,7 +199,7 @@ struct EchoTests {
         #expect(error.serverText?.expose { $0.contains(EndpointFixture.token) } == true)
     }
 
-    @Test("The errors of every endpoint hide what was sent", .shows("S9"), arguments: EndpointCall.allCases)
+    @Test("The errors of every endpoint hide the request's secrets", .shows("S9"), arguments: EndpointCall.allCases)
     func everyEndpoint(_ call: EndpointCall) async throws {
         let pair = Self.base64("api:" + EndpointFixture.secret)
         let words = "\(Self.percent(EndpointFixture.token)) \(pair)"

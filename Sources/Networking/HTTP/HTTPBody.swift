@@ -138,7 +138,7 @@ public struct HTTPBody: Sendable {
     /// Returns all bytes in memory.
     ///
     /// - Parameter limit: The maximum number of bytes.
-    /// - Returns: The bytes; empty if there is no body.
+    /// - Returns: The bytes; empty without a body.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the body exceeds the limit, or
     ///   an error of ``read(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {

@@ -94,7 +94,7 @@ package struct HAREntry: Codable {
     }
 
     package struct Response: Codable {
-        /// The status; 0 if there was no response.
+        /// The status; 0 without a response.
         package var status: Int
         package var statusText = ""
         package var httpVersion = ""
@@ -104,7 +104,7 @@ package struct HAREntry: Codable {
         package var redirectURL = ""
         package var headersSize = -1
         package var bodySize = -1
-        /// The code of the error if there was no response, or ``cancelled``.
+        /// The code of the error without a response, or ``cancelled``.
         package var _error: String?
     }
 

@@ -260,7 +260,8 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - path: The path below the client's base URL; see ``URLPath``.
-    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. The default is none.
+    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. By default, the request
+    ///     has none.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     /// - Returns: The response.
@@ -303,7 +304,8 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - path: The path below the client's base URL; see ``URLPath``.
-    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. The default is none.
+    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. By default, the request
+    ///     has none.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     /// - Returns: The response.
@@ -346,7 +348,8 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - path: The path below the client's base URL; see ``URLPath``.
-    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. The default is none.
+    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. By default, the request
+    ///     has none.
     ///   - query: The parameters after the path. The default is empty.
     ///   - headers: The header fields. The default is empty.
     /// - Returns: The response.

@@ -122,7 +122,7 @@ public protocol RequestConvertible: Sendable {
 }
 
 extension URL: RequestConvertible {
-    /// Returns a `GET` request, whose attempts have no timeout of their own.
+    /// Returns a `GET` request whose attempts are limited only by the operation's timeout.
     public func makeResource() -> Resource { HTTPRequest(url: self).makeResource() }
 }
 

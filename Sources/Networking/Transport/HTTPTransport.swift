@@ -4,7 +4,7 @@ public import Foundation
 ///
 /// A transport isn't concerned with retries, redirects, authentication or decoding, and its callers
 /// don't depend on a particular engine. It never follows a redirect, answers an authentication
-/// challenge or stores cookies. It returns the response to the given request, whatever its status.
+/// challenge or stores cookies. It returns the response to the given request with any status.
 ///
 /// `CurlTransport` is the default. `URLSessionTransport` takes a `URLSessionConfiguration`.
 /// `MockTransport` in MockNetworking returns scripted responses.
@@ -21,7 +21,7 @@ public protocol HTTPTransport: Sendable {
     ///   - request: The request to send.
     ///   - limits: The deadline and the maximum body size. They apply until the end of the body,
     ///     except for ``HTTPTransportLimits/deadlineEndsWithHeader``.
-    /// - Returns: The final response (not a 1xx response), whatever its status.
+    /// - Returns: The final response (not a 1xx response), with any status.
     /// - Throws: ``NetworkError`` with a code for the failure; `CancellationError` if the task was
     ///   cancelled.
     func send(_ request: HTTPRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
@@ -200,7 +200,7 @@ public struct HTTPTransportMetrics: Sendable, Equatable {
     /// A Boolean value that indicates whether the connection was used before, or `nil` if the
     /// transport can't tell or made no connection.
     public var isConnectionReused: Bool?
-    /// The protocol version, such as `HTTP/2`; empty if there was no response or the transport
+    /// The protocol version, such as `HTTP/2`; empty without a response or if the transport
     /// can't tell.
     public var version = ""
     /// The TLS version, or `nil` without TLS or if the transport can't tell.

@@ -94,7 +94,7 @@ public struct ResourceDemand: Sendable, Hashable, Redacted {
 }
 
 extension ServerError {
-    /// What the resource demanded of the token, if an authenticator ended the operation because it
+    /// The resource's demand on the token, if an authenticator ended the operation because it
     /// can't meet the demand; `nil` otherwise.
     public var demand: ResourceDemand? { (authenticationError as? OAuth2Error)?.demand }
 }

@@ -198,7 +198,8 @@ public struct CodeVerifier: Sendable, Hashable {
 
     /// Creates a verifier of 256 random bits.
     ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if there are no random numbers.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if random numbers aren't
+    ///   available.
     public init() throws(OAuth2Error) {
         value = Secret(try String.random())
     }

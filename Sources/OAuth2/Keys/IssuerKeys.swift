@@ -221,7 +221,7 @@ extension UnverifiedToken {
         // `none` isn't a valid `JWSAlgorithm`, so it never matches.
         guard let algorithm = name.flatMap(JWSAlgorithm.init(rawValue:)), algorithms.contains(algorithm) else {
             let expected = algorithms.map(\.rawValue).sorted().joined(separator: " or ")
-            let found = name.map { "“alg” is \(TokenError.shown($0))" } ?? "there is no “alg”"
+            let found = name.map { "“alg” is \(TokenError.shown($0))" } ?? "“alg” is missing"
             throw TokenError(
                 .algorithmMismatch,
                 "\(what) must be signed with \(expected), but \(found); set the verifier's `algorithms` to the registered one"

@@ -33,7 +33,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         let id: String
         /// The time from which the attempt's request can't be pending anymore.
         var sendable: ContinuousClock.Instant
-        /// Whether this or an earlier attempt may have used the token.
+        /// A Boolean value that indicates whether this or an earlier attempt may have used the
+        /// token.
         var isInDoubt: Bool
         var isOwn = false
     }

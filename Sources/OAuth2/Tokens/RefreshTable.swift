@@ -21,7 +21,7 @@ public struct RefreshTokenRotation: Sendable, Hashable {
     /// - Returns: The treatment.
     public static func rotating(grace: Duration? = nil) -> Self { Self(wrapped: .rotating(grace: grace)) }
 
-    /// Whether a second use of a token ends the grant.
+    /// A Boolean value that indicates whether a second use of a token ends the grant.
     var isRotating: Bool { wrapped != .none }
 
     /// The grace period, if there is one.
@@ -52,22 +52,24 @@ enum RefreshTable {
 
     struct Facts: Hashable, Sendable {
         var record = Record.none
-        /// Whether the record's access token meets the need.
+        /// A Boolean value that indicates whether the record's access token meets the need.
         var isUsable = false
-        /// Whether there is a refresh token that wasn't rejected.
+        /// A Boolean value that indicates whether there is a refresh token that wasn't rejected.
         var hasRefreshToken = true
         var announcement = Announcement.none
-        /// Whether the server's pause isn't over.
+        /// A Boolean value that indicates whether the server's pause isn't over.
         var isPaused = false
-        /// Whether callers still have a usable token.
+        /// A Boolean value that indicates whether callers still have a usable token.
         var isInBackground = false
-        /// Whether the grant needs no user and has nothing to lose.
+        /// A Boolean value that indicates whether the grant needs no user and has nothing to lose.
         var isRepeatable = false
-        /// Whether a second use of the refresh token ends the grant.
+        /// A Boolean value that indicates whether a second use of the refresh token ends the grant.
         var isRotating = true
-        /// Whether the server accepts the preceding token for a while.
+        /// A Boolean value that indicates whether the server accepts the preceding token for a
+        /// while.
         var hasGrace = false
-        /// Whether other hosts share the record, so that a lock doesn't exclude them.
+        /// A Boolean value that indicates whether other hosts share the record, so that a lock
+        /// doesn't exclude them.
         var isOnHosts = false
     }
 

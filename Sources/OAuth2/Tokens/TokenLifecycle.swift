@@ -11,9 +11,10 @@ struct TokenLifecycle: Sendable {
         let replacing: Int
         let epoch: Int
         let deadline: ContinuousClock.Instant
-        /// Whether callers use the old token during the refresh.
+        /// A Boolean value that indicates whether callers use the old token during the refresh.
         let isInBackground: Bool
-        /// Whether the refresh only checks for a sign-in elsewhere, after the end of a grant.
+        /// A Boolean value that indicates whether the refresh only checks for a sign-in elsewhere,
+        /// after the end of a grant.
         var isLook = false
     }
 
@@ -40,7 +41,8 @@ struct TokenLifecycle: Sendable {
         var delayBudget = Duration.seconds(60)
         /// The maximum backoff that a server can request.
         var longestRetryAfter = Duration.seconds(300)
-        /// Whether the source has a store that shows a sign-in elsewhere after the end of a grant.
+        /// A Boolean value that indicates whether the source has a store that shows a sign-in
+        /// elsewhere after the end of a grant.
         var looksAgain = false
     }
 
@@ -295,7 +297,7 @@ struct TokenLifecycle: Sendable {
         let started: ContinuousClock.Instant?
         /// The total delay of the operation so far.
         let totalDelay: Duration
-        /// Whether the resource gave only an unknown error code.
+        /// A Boolean value that indicates whether the resource gave only an unknown error code.
         var isUnclear = false
 
         init(_ fingerprint: [UInt8], origin: String, earlier: Int, state: Retry.State) {

@@ -65,7 +65,7 @@ package protocol UnchangedTokenError: Error {
 public struct TokenRequirements: Sendable {
     /// The time when the caller stops waiting; `nil` to wait until the request times out.
     public var deadline: ContinuousClock.Instant?
-    /// Whether the caller still has a usable token.
+    /// A Boolean value that indicates whether the caller still has a usable token.
     package var isInBackground = false
     private let unwanted: @Sendable (Secret) -> Bool
 

@@ -90,7 +90,7 @@ struct KeyRingRules: Sendable {
 
     func maySign(_ key: RingKey, at now: Date) -> Bool { isActive(key, at: now) && now < end(of: key) }
 
-    /// Whether a key belongs in the document.
+    /// A Boolean value that indicates whether a key belongs in the document.
     func isPublic(_ key: RingKey, at now: Date) -> Bool { now <= key.verifiesUntil + clock }
 
     private func key(_ key: SigningKey, activeFrom: Date, at now: Date) -> RingKey {
@@ -233,7 +233,7 @@ struct KeyRingLifecycle {
         self.rules = rules
     }
 
-    /// Whether the set was read within the poll interval.
+    /// A Boolean value that indicates whether the set was read within the poll interval.
     func isFresh(at now: ContinuousClock.Instant) -> Bool { readAt.map { now - $0 <= rules.poll } ?? false }
 
     // MARK: Reading

@@ -114,40 +114,6 @@ extension CurlTransport.ProxySelection.Server {
     }
 }
 
-enum ProxyVariable {
-    /// Determines the proxy's name as libcurl would for a URL's scheme.
-    static func name(for scheme: String, _ value: (String) -> String?) -> NameLookup.Name? {
-        // In a CGI program, the client controls `HTTP_PROXY`.
-        let names = ["\(scheme)_proxy"] + (scheme == "http" ? [] : ["HTTPS_PROXY"]) + ["all_proxy", "ALL_PROXY"]
-        for name in names {
-            if let text = value(name), !text.isEmpty { return self.name(in: text) }
-        }
-        return nil
-    }
-
-    private static func name(in text: String) -> NameLookup.Name? {
-        var rest = text[...]
-        var port = 1080
-        if let separator = rest.range(of: "://") {
-            if rest[..<separator.lowerBound].lowercased() == "https" { port = 443 }
-            rest = rest[separator.upperBound...]
-        }
-        rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        if let sign = rest.lastIndex(of: "@") { rest = rest[rest.index(after: sign)...] }
-        var host = rest
-        if rest.hasPrefix("["), let bracket = rest.firstIndex(of: "]") {
-            host = rest[rest.index(after: rest.startIndex)..<bracket]
-            rest = rest[rest.index(after: bracket)...]
-            if rest.hasPrefix(":") { port = Int(rest.dropFirst()) ?? port }
-        } else if let colon = rest.lastIndex(of: ":") {
-            host = rest[..<colon]
-            port = Int(rest[rest.index(after: colon)...]) ?? port
-        }
-        guard !host.isEmpty, (1...65535).contains(port) else { return nil }
-        return NameLookup.Name(host: host.lowercased(), port: port, isProxy: true)
-    }
-}
-
 extension CurlTransport.Configuration {
     /// For a host that's an address or a name of this machine.
     func forbids(host origin: HTTPOrigin) -> Bool {

@@ -186,7 +186,7 @@ struct ClientOptions: Sendable {
 
     var usesPlatform: Bool { platformType != nil }
 
-    /// Reads the credentials; a certificate beside a secret or key binds tokens to it.
+    /// Reads the credentials; a certificate in addition to a secret or key binds tokens to it.
     func authentication(
         for server: ServerOptions,
         platform: PlatformOptions.Identity?,
