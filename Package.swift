@@ -109,6 +109,13 @@ let package = Package(
         ),
         // `TestSupport` limits concurrent tests.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        // `TestIssuers` are issuers, with APIs that trust them.
+        .target(
+            name: "TestIssuers",
+            dependencies: ["MockNetworking", "ResourceServer", "OAuth2", "Networking", "TokenGeneration"],
+            path: "Tests/TestIssuers",
+            swiftSettings: settings
+        ),
         // `COpenSSLCalls` records a test's calls of OpenSSL.
         .target(name: "COpenSSLCalls", path: "Tests/COpenSSLCalls"),
         .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: settings),
@@ -150,9 +157,15 @@ let package = Package(
             name: "OAuth2Tests",
             dependencies: [
                 "token-rotator", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "MockNetworking",
-                "SystemIO",
-                "TestPrograms",
-                "TestVectors", "TestSupport",
+                "SystemIO", "TestIssuers", "TestPrograms", "TestVectors", "TestSupport",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ResourceServerTests",
+            dependencies: [
+                "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestIssuers",
+                "TestSupport",
             ],
             swiftSettings: settings
         ),

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

@@ -4,6 +4,7 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestIssuers
 import TestSupport
 import Testing
 

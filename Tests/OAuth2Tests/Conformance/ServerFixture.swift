@@ -5,19 +5,6 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// Runs a test with a mock authorization server, and stops it.
-func withAuthorizationServer(
-    _ configuration: MockAuthorizationServer.Configuration = .init(),
-    clients: [MockAuthorizationServer.Client] = [.init(id: "reports", secret: "s3cret")],
-    _ body: (MockAuthorizationServer) async throws -> Void
-) async throws {
-    let server = try MockAuthorizationServer.start(configuration: configuration, clients: clients)
-    let result: Result<Void, any Error>
-    do { result = .success(try await body(server)) } catch { result = .failure(error) }
-    await server.stop()
-    try result.get()
-}
-
 /// A `MockAuthorizationServer` and its clients, with the system clock and real sockets.
 struct ServerFixture {
     static let redirectURI = "https://reports.example/callback"

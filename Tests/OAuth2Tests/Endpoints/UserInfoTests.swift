@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

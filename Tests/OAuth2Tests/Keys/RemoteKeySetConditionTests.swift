@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

@@ -3,6 +3,7 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

@@ -5,6 +5,7 @@ import Networking
 import OAuth2
 import ResourceServer
 import Synchronization
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

@@ -4,6 +4,7 @@ import MockNetworking
 import Networking
 import OAuth2
 import ResourceServer
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

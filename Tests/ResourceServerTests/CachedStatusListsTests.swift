@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration
@@ -255,7 +256,7 @@ struct CachedStatusListsTests {
         #expect(issuer.transport.requests.last?.url.absoluteString == "https://id.example/cdn/1")
         let elsewhere: HTTPHeaders = ["Location": "https://cdn.example/1"]
         issuer.transport.append(.status(307, headers: elsewhere))
-        let error = await failure { try await status(issuer.lists()) }
+        let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
         #expect((error?.code, error?.status) == (.protocolViolation, 307))
         #expect(issuer.fetchCount == 3)
         issuer.transport.append(.status(307, headers: elsewhere))

@@ -3,6 +3,7 @@ import MockNetworking
 import Networking
 import OAuth2
 import ResourceServer
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration
@@ -124,18 +125,18 @@ struct EncryptedAccessTokenTests {
 
     @Test("Introspects opaque tokens, and encrypted ones that only the server can read")
     func introspection() async throws {
-        let fixture = EndpointFixture(
+        let transport = MockTransport(
             .json(#"{"active":true,"sub":"ada","aud":"https://api.example"}"#),
             .json(#"{"active":true,"sub":"bob","aud":"https://api.example"}"#)
         )
-        let cache = CachedTokenIntrospection(fixture.oauth, timeSource: fixture.time.timeSource)
+        let cache = CachedTokenIntrospection(transport, time: ManualTime())
         var mixed = api
         mixed.verifier.introspection = cache
         #expect(try await mixed.verify(bearer: "opaque").subject == "ada")
         // Its own encrypted tokens are verified here, and never sent to the server.
         let nested = try recipient.encrypt(signedToken: try api.token())
         #expect(try await mixed.verify(bearer: nested).clientID == "shop")
-        #expect(fixture.transport.requests.count == 1)
+        #expect(transport.requests.count == 1)
         mixed.verifier.decrypter = nil
         let serverKey = try DecryptionKey.generate(.a256KW).encryptionKey
         let foreign = try serverKey.encrypt(api.claims())
@@ -144,17 +145,18 @@ struct EncryptedAccessTokenTests {
 
     @Test("The mock server issues encrypted access tokens")
     func mock() async throws {
-        let recipient = recipient
-        try await ServerFixture.with({ $0.accessTokenRecipient = recipient }) { fixture in
-            let token = try fixture.server.issueAccessToken(
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.accessTokenRecipient = recipient
+        try await withAuthorizationServer(configuration) { server in
+            let token = try server.issueAccessToken(
                 clientID: "shop",
                 subject: "ada",
                 audience: GuardedAPI.audience
             )
             var verifier = AccessTokenVerifier(
-                issuer: fixture.server.metadata.issuer,
+                issuer: server.metadata.issuer,
                 audience: GuardedAPI.audience,
-                keys: .fixed(fixture.server.keys)
+                keys: .fixed(server.keys)
             )
             verifier.decrypter = JWEDecrypter(key: key, policy: Self.policy)
             let request = ProtectedRequest(
@@ -163,7 +165,7 @@ struct EncryptedAccessTokenTests {
                 headers: ["Authorization": "Bearer \(token)"]
             )
             #expect(try await verifier.verify(request).subject == "ada")
-            #expect(fixture.server.isActive(token))
+            #expect(server.isActive(token))
         }
     }
 }

@@ -4,6 +4,7 @@ import Networking
 import OAuth2
 import ResourceServer
 import Synchronization
+import TestIssuers
 import TokenGeneration
 
 /// An in-memory issuer that publishes a status list, for an API with a clock that stands still.

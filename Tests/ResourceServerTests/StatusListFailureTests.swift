@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration
@@ -27,7 +28,7 @@ struct StatusListFailureTests {
     ) async -> TokenError.Code? {
         issuer.transport.append(.response(PublishedStatusList.response(text)))
         let lists = issuer.lists(change)
-        let error = await failure { try await status(lists) }
+        let error = await #expect(throws: OAuth2Error.self) { try await status(lists) }
         #expect(error?.code == .protocolViolation)
         #expect(lists.count == 0)
         return (error?.cause as? TokenError)?.code
@@ -70,7 +71,7 @@ struct StatusListFailureTests {
         issuer.transport.append(.response(PublishedStatusList.response(bomb)))
         #expect(try await status(issuer.lists { $0.maximumListSize = 5 << 20 }) == .valid)
         issuer.transport.append(.response(PublishedStatusList.response(String(repeating: "x", count: 1_048_577))))
-        let error = await failure { try await status(issuer.lists()) }
+        let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
         #expect((error?.code, (error?.cause as? NetworkError)?.code) == (.protocolViolation, .bodyTooLarge))
     }
 
@@ -88,7 +89,7 @@ struct StatusListFailureTests {
         ]
         for response in responses {
             issuer.transport.append(.response(response))
-            let error = await failure { try await status(issuer.lists()) }
+            let error = await #expect(throws: OAuth2Error.self) { try await status(issuer.lists()) }
             #expect(error?.code == .protocolViolation)
             #expect(error?.status == response.status)
         }

@@ -2,6 +2,7 @@ import Foundation
 import Networking
 import OAuth2
 import ResourceServer
+import TestIssuers
 import TestSupport
 import Testing
 import TokenGeneration

@@ -1,21 +1,21 @@
-import Foundation
-import MockNetworking
-import Networking
+package import Foundation
+package import MockNetworking
+package import Networking
 import OAuth2
-import ResourceServer
-import Testing
-import TokenGeneration
+package import ResourceServer
+package import Testing
+package import TokenGeneration
 
 /// An in-memory API with its issuer and its callers, and a clock that stands still.
-struct GuardedAPI {
-    static let audience = "https://api.example"
-    static let url = "https://api.example/orders?page=2"
+package struct GuardedAPI {
+    package static let audience = "https://api.example"
+    package static let url = "https://api.example/orders?page=2"
 
-    let key: IssuerKey
-    let issuer: PublishedKeys
-    var verifier: AccessTokenVerifier
+    package let key: IssuerKey
+    package let issuer: PublishedKeys
+    package var verifier: AccessTokenVerifier
 
-    init() throws {
+    package init() throws {
         key = try IssuerKey(id: "1")
         issuer = PublishedKeys([key])
         verifier = AccessTokenVerifier(
@@ -27,10 +27,10 @@ struct GuardedAPI {
         verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
     }
 
-    var now: Int { Int(issuer.time.date.timeIntervalSince1970) }
+    package var now: Int { Int(issuer.time.date.timeIntervalSince1970) }
 
     /// Returns the claims of a valid token, with changes; `nil` removes a claim.
-    func claims(_ changes: [String: JSONValue?] = [:]) -> JSONObject {
+    package func claims(_ changes: [String: JSONValue?] = [:]) -> JSONObject {
         var claims: JSONObject = [
             "iss": .string(PublishedKeys.issuer), "sub": "ada", "aud": .string(Self.audience), "client_id": "shop",
             "jti": "7", "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(now + 300)),
@@ -40,15 +40,19 @@ struct GuardedAPI {
         return claims
     }
 
-    func token(_ changes: [String: JSONValue?] = [:], type: String = "at+jwt", key: IssuerKey? = nil) throws -> String {
+    package func token(
+        _ changes: [String: JSONValue?] = [:],
+        type: String = "at+jwt",
+        key: IssuerKey? = nil
+    ) throws -> String {
         try (key ?? self.key).token(claims(changes), type: type)
     }
 
-    func request(_ headers: HTTPHeaders, certificate: Data? = nil) -> ProtectedRequest {
+    package func request(_ headers: HTTPHeaders, certificate: Data? = nil) -> ProtectedRequest {
         ProtectedRequest(method: .get, url: Self.url, headers: headers, clientCertificateDER: certificate)
     }
 
-    func verify(
+    package func verify(
         bearer token: String,
         certificate: Data? = nil,
         requires requirement: AccessRequirement = AccessRequirement()
@@ -60,7 +64,7 @@ struct GuardedAPI {
     }
 
     /// Verifies a request that carries a token and a proof.
-    func verify(
+    package func verify(
         dpop token: String,
         proof: String?,
         scheme: String = "DPoP"
@@ -73,34 +77,34 @@ struct GuardedAPI {
 
 extension AccessRefusal {
     /// The value of the refusal's `WWW-Authenticate`.
-    var challenge: String? { headers["WWW-Authenticate"] }
+    package var challenge: String? { headers["WWW-Authenticate"] }
 
     /// The challenges as parsed by a client.
-    var written: [AuthenticationChallenge] { AuthenticationChallenge.parse(challenge ?? "") }
+    package var written: [AuthenticationChallenge] { AuthenticationChallenge.parse(challenge ?? "") }
 }
 
 extension AccessTokenVerifier {
     /// Creates a verifier that introspects every token.
-    init(_ introspection: CachedTokenIntrospection, issuer: String = "https://as.example") {
+    package init(_ introspection: CachedTokenIntrospection, issuer: String = "https://as.example") {
         self.init(issuer: issuer, audience: GuardedAPI.audience, keys: nil)
         self.introspection = introspection
     }
 
     /// Returns the verifier with a clock.
-    func at(_ time: ManualTime) -> Self {
+    package func at(_ time: ManualTime) -> Self {
         var verifier = self
         verifier.policy.currentDate = time.timeSource.date
         return verifier
     }
 
     /// Verifies a request that carries a bearer token.
-    func verify(bearer token: String) async throws(AccessRefusal) -> VerifiedAccessToken {
+    package func verify(bearer token: String) async throws(AccessRefusal) -> VerifiedAccessToken {
         let headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
         return try await verify(ProtectedRequest(method: .get, url: GuardedAPI.url, headers: headers))
     }
 
     /// Returns the flaw for which a bearer token is rejected, after checking the response.
-    func flaw(of token: String, sourceLocation: SourceLocation = #_sourceLocation) async -> TokenError.Code? {
+    package func flaw(of token: String, sourceLocation: SourceLocation = #_sourceLocation) async -> TokenError.Code? {
         let refusal = await #expect(throws: AccessRefusal(.invalidToken, ""), sourceLocation: sourceLocation) {
             try await verify(bearer: token)
         }
@@ -116,7 +120,7 @@ extension AccessTokenVerifier {
 extension MockTransport {
     /// Creates an introspection endpoint with active tokens that begin or end with `good`, for the
     /// API's audience, with changes of the members; `nil` removes a member.
-    static func introspection(_ changes: [String: JSONValue?] = [:], time: ManualTime) -> MockTransport {
+    package static func introspection(_ changes: [String: JSONValue?] = [:], time: ManualTime) -> MockTransport {
         var members: JSONObject = [
             "active": true, "sub": "ada", "scope": "orders.read", "aud": .string(GuardedAPI.audience),
         ]
@@ -125,14 +129,19 @@ extension MockTransport {
         return MockTransport(time: time.timeSource) { request in
             let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
             let token = form.first { $0.name == "token" }?.value ?? ""
-            return .json(token.hasPrefix("good") || token.hasSuffix("good") ? active : inactive)
+            let isActive = token.hasPrefix("good") || token.hasSuffix("good")
+            return HTTPTransportResponse(
+                status: 200,
+                headers: ["Content-Type": "application/json"],
+                body: Data((isActive ? active : inactive).utf8)
+            )
         }
     }
 }
 
 extension CachedTokenIntrospection {
     /// Creates a cache of the responses of an issuer's introspection endpoint.
-    convenience init(
+    package convenience init(
         _ transport: MockTransport,
         issuer: String = "https://as.example",
         capacity: Int = 1_000,

@@ -1,17 +1,17 @@
-import Foundation
-import MockNetworking
-import Networking
-import OAuth2
+package import Foundation
+package import MockNetworking
+package import Networking
+package import OAuth2
 import Synchronization
-import TokenGeneration
+package import TokenGeneration
 
 /// An in-memory issuer that publishes keys at a URL, with a clock that stands still.
-final class PublishedKeys: Sendable {
-    static let issuer = "https://id.example"
-    static let url = URL(string: "https://id.example/jwks")!
+package final class PublishedKeys: Sendable {
+    package static let issuer = "https://id.example"
+    package static let url = URL(string: "https://id.example/jwks")!
 
-    let time = ManualTime()
-    let transport: MockTransport
+    package let time = ManualTime()
+    package let transport: MockTransport
     private let document: Document
 
     /// Creates an issuer.
@@ -20,22 +20,22 @@ final class PublishedKeys: Sendable {
     ///   - keys: The keys to publish first.
     ///   - headers: The header fields of each response.
     ///   - steps: The server's responses before it publishes the keys.
-    init(_ keys: [IssuerKey], headers: HTTPHeaders = [:], steps: [MockTransport.Step] = []) {
+    package init(_ keys: [IssuerKey], headers: HTTPHeaders = [:], steps: [MockTransport.Step] = []) {
         let document = Document(IssuerKey.document(keys), headers)
         self.document = document
         transport = MockTransport(steps: steps, time: time.timeSource) { _ in document.response }
     }
 
     /// The number of fetches of the keys.
-    var fetchCount: Int { transport.requests.count }
+    package var fetchCount: Int { transport.requests.count }
 
-    func publish(_ keys: [IssuerKey]) { document.change { $0.text = IssuerKey.document(keys) } }
+    package func publish(_ keys: [IssuerKey]) { document.change { $0.text = IssuerKey.document(keys) } }
 
-    func publish(text: String) { document.change { $0.text = text } }
+    package func publish(text: String) { document.change { $0.text = text } }
 
-    func send(headers: HTTPHeaders) { document.change { $0.headers = headers } }
+    package func send(headers: HTTPHeaders) { document.change { $0.headers = headers } }
 
-    func keySet(_ change: (inout RemoteKeySet.Options) -> Void = { _ in }) -> RemoteKeySet {
+    package func keySet(_ change: (inout RemoteKeySet.Options) -> Void = { _ in }) -> RemoteKeySet {
         var options = RemoteKeySet.Options(timeSource: time.timeSource)
         change(&options)
         let client = NetworkClient(
@@ -45,7 +45,7 @@ final class PublishedKeys: Sendable {
         return RemoteKeySet(url: Self.url, client: client, options: options)
     }
 
-    func verifier(
+    package func verifier(
         selection: KeySelection? = nil,
         _ change: (inout RemoteKeySet.Options) -> Void = { _ in }
     ) -> RemoteJWTVerifier {
@@ -58,7 +58,7 @@ final class PublishedKeys: Sendable {
     }
 
     /// Returns a token that is valid for ten years.
-    func token(_ key: IssuerKey, keyID: String?? = nil, subject: String = "ada") throws -> String {
+    package func token(_ key: IssuerKey, keyID: String?? = nil, subject: String = "ada") throws -> String {
         try key.token(
             [
                 "iss": .string(Self.issuer), "sub": .string(subject),
@@ -89,21 +89,21 @@ final class PublishedKeys: Sendable {
 
 extension RemoteJWTVerifier {
     /// The keys, which are fetched.
-    var keySet: RemoteKeySet { keys.keySet! }
+    package var keySet: RemoteKeySet { keys.keySet! }
 }
 
 /// A signing key of an issuer.
-struct IssuerKey: Sendable {
-    let key: SigningKey
-    let id: String?
+package struct IssuerKey: Sendable {
+    package let key: SigningKey
+    package let id: String?
 
-    init(_ algorithm: JWSAlgorithm = .es256, id: String?) throws {
+    package init(_ algorithm: JWSAlgorithm = .es256, id: String?) throws {
         key = try SigningKey.generate(algorithm)
         self.id = id
     }
 
     /// The published key.
-    var jwk: JWK {
+    package var jwk: JWK {
         var jwk = key.verificationKey.jwk
         jwk.members["kid"] = id.map(JSONValue.string)
         jwk.members["use"] = "sig"
@@ -111,7 +111,7 @@ struct IssuerKey: Sendable {
     }
 
     /// The published key of an issuer that doesn't state the algorithm (RFC 7517 §4.4).
-    var jwkWithoutAlgorithm: JWK {
+    package var jwkWithoutAlgorithm: JWK {
         var jwk = jwk
         jwk.members["alg"] = nil
         return jwk
@@ -123,15 +123,15 @@ struct IssuerKey: Sendable {
     }
 
     /// Returns the same RSA key for another algorithm.
-    func signing(with algorithm: JWSAlgorithm) throws -> IssuerKey {
+    package func signing(with algorithm: JWSAlgorithm) throws -> IssuerKey {
         var jwk = try key.privateJWK()
         jwk.members["alg"] = nil
         return IssuerKey(try SigningKey(jwk: jwk, algorithm: algorithm), id: id)
     }
 
-    static func document(_ keys: [IssuerKey]) -> String { JWKSet(keys: keys.map(\.jwk)).serialized() }
+    package static func document(_ keys: [IssuerKey]) -> String { JWKSet(keys: keys.map(\.jwk)).serialized() }
 
-    func token(_ claims: JSONObject, type: String = "JWT", keyID: String?? = nil) throws -> String {
+    package func token(_ claims: JSONObject, type: String = "JWT", keyID: String?? = nil) throws -> String {
         var header: JSONObject = ["typ": .string(type)]
         header["kid"] = (keyID ?? id).map(JSONValue.string)
         return try JWTGenerator(header: header, payload: claims, signingService: key).token()
