@@ -75,30 +75,6 @@ struct OperationsTests {
         #expect(rows.sorted() == declared.sorted(), "left: \(vocabulary.page), right: \(vocabulary.type)")
     }
 
-    @Test("Each setting of a limit is a public name")
-    func limits() throws {
-        let declarations = PublicDeclarations(folders: ["Sources"])
-        let page = try #require(Repository.text("Docs/Limits.md"))
-        let rows = try #require(page.components(separatedBy: "\n## Limits\n").last).components(separatedBy: "\n## ")[0]
-            .split(separator: "\n").filter { $0.hasPrefix("|") }
-        #expect(rows.count > 40)
-        for row in rows {
-            var type = ""
-            for name in (row.split(separator: "|").last ?? "").matches(of: /`([\w.]+(?:\([\w:]*\))?)`/).map(\.1) {
-                // A member without its type is one of the type before it.
-                let isMember = name.first?.isLowercase == true && !type.isEmpty
-                let full = isMember ? "\(type).\(name)" : String(name)
-                if !isMember, let dot = name.prefix(while: { $0 != "(" }).lastIndex(of: ".") {
-                    type = String(name[..<dot])
-                }
-                // “`timeout` of `EtcdCluster`”
-                guard name.first?.isUppercase == true || isMember else { continue }
-                let exists = declarations.contains(full)
-                #expect(exists, "unknown setting \(full)")
-            }
-        }
-    }
-
     @Test("The metric of each token event is its case in snake case")
     func eventNames() throws {
         let page = try #require(Repository.text("Docs/Observability.md"))
