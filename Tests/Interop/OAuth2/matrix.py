@@ -1,7 +1,8 @@
 """Generates Docs/Interop.md from the tests' results: matrix.py FILE, to standard output.
 
 Each line of FILE is a feature, a server, and the result: `passed`, `lacks`, or `differs` with the
-description. For signed messages, it's an algorithm, the library, and the exchange that passed.
+description. For signed messages, it's an algorithm, the library, and the exchange that passed;
+for access tokens, an algorithm, mod_auth_openidc, and the result.
 """
 
 import importlib.metadata
@@ -31,6 +32,8 @@ algorithms = [
 exchanges = [
     "our requests", "its requests", "our responses", "its responses", "ours through nginx", "its through nginx",
 ]
+resource_server = "mod_auth_openidc"
+token_algorithms = ["`RS256`", "`PS256`", "`ES256`", "`ES384`", "`EdDSA`"]
 
 
 def wrapped(text, indent=0):
@@ -43,6 +46,8 @@ def wrapped(text, indent=0):
 found, notes = {}, []
 with open(sys.argv[1], encoding="utf-8") as file:
     lines = sorted(set(file.read().splitlines()))
+accepted = {line.split("\t")[0]: line.split("\t")[2] for line in lines if f"\t{resource_server}\t" in line}
+lines = [line for line in lines if f"\t{resource_server}\t" not in line]
 signed = {tuple(line.split("\t")) for line in lines if f"\t{peer}\t" in line}
 for feature, server, outcome, *reason in (line.split("\t") for line in lines if f"\t{peer}\t" not in line):
     if (feature, server) in found:
@@ -116,3 +121,17 @@ for algorithm in algorithms:
     if missing := [exchange for exchange in exchanges if (algorithm, peer, exchange) not in signed]:
         raise SystemExit(f"error: {algorithm} has no result for {missing}")
     print(f"| {algorithm} | " + " | ".join("passed" for _ in exchanges) + " |")
+
+print("\n## Access tokens at another resource server\n")
+sentence = (
+    f"Debian's Apache with [{resource_server}](https://github.com/OpenIDC/mod_auth_openidc) verifies access tokens of "
+    "the library, with keys from a JWK Set: `Tests/Interop/apache`. It responds with 401 to a token that has expired, "
+    "that has another audience, key, key ID or signature, or `none` as its algorithm. It accepts tokens without `exp`, "
+    "and tokens whose `nbf` is in the future."
+)
+print(wrapped(sentence) + "\n")
+print("| algorithm | Apache |\n|---|---|")
+if accepted.keys() != set(token_algorithms):
+    raise SystemExit(f"error: access tokens have results for {sorted(accepted)}")
+for algorithm in token_algorithms:
+    print(f"| {algorithm} | {accepted[algorithm]} |")

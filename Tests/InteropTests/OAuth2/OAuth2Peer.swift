@@ -238,6 +238,15 @@ enum InteropMatrix {
         try append("`\(SignaturePeer.name(of: algorithm))`\thttp-message-signatures\t\(exchange)")
     }
 
+    /// Records whether mod_auth_openidc supports our tokens with an algorithm.
+    ///
+    /// - Parameters:
+    ///   - algorithm: The algorithm.
+    ///   - isSupported: A Boolean value that indicates whether the server accepts such tokens.
+    static func recordTokens(_ algorithm: JWSAlgorithm, isSupported: Bool) throws {
+        try append("`\(algorithm.rawValue)`\tmod_auth_openidc\t\(isSupported ? "passed" : "not supported")")
+    }
+
     /// Lets one test at a time find the file's end and write there.
     private static let writing = Mutex(())
 
