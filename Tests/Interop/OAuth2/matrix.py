@@ -100,6 +100,17 @@ sentence = (
     "`Tests/Interop/OAuth2/dpop_server.py`."
 )
 print("\n" + wrapped(sentence) + "\n")
+sentence = (
+    f"The [Python SDK](https://github.com/modelcontextprotocol/python-sdk) {importlib.metadata.version('mcp')} of "
+    "the Model Context Protocol meets the library in both roles. The library finds the authorization server of "
+    "the SDK's MCP server, registers, signs in with PKCE and `resource`, and calls a tool, with responses as JSON "
+    "and as event streams. The authorization server is the SDK's own or the mock server. The SDK's client does "
+    "the same with a `ResourceServer` and the mock server. Both reject tokens for another resource, and sign in "
+    "again for more scope. The SDK's server doesn't name the scope that it requires: it's in the resource's "
+    "metadata. The SDK's client registers for the scope of its first sign-in, so an authorization server that "
+    "limits clients to their registered scope rejects the second with `invalid_scope`."
+)
+print(wrapped(sentence) + "\n")
 print("## Differences\n")
 for number, note in enumerate(notes, 1):
     print(wrapped(f"{number}. {note}", indent=len(f"{number}. ")))

@@ -1,0 +1,358 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import ResourceServer
+import Synchronization
+import TestPrograms
+import TestSupport
+import Testing
+import TokenGeneration
+
+/// The Python SDK of the Model Context Protocol: its server with our client, and its client with
+/// our servers.
+@Suite(
+    "Interoperability: Model Context Protocol with its Python SDK",
+    .enabled(if: Interop.isPrepared, Interop.hint),
+    .serialized,
+    .timeLimit(.minutes(20))
+)
+struct MCPInteropTests {
+    /// The form of the responses to calls.
+    enum Form: String, CaseIterable, Sendable {
+        case json, events
+    }
+
+    // MARK: The SDK's server
+
+    @Test(
+        "Signs in at the authorization server that the SDK's server names, and calls a tool",
+        arguments: zip(Form.allCases, [true, false])
+    )
+    func client(form: Form, hasOwnIssuer: Bool) async throws {
+        let mock = try MockAuthorizationServer.start()
+        let peer = try await Server(form, scopes: "tools.read", issuer: hasOwnIssuer ? nil : mock.metadata.issuer)
+        defer { peer.stop() }
+        let refusal = try await #require(throws: ServerError.self) { try await peer.initialize(NetworkClient()) }
+        #expect(refusal.errorCode == 401)
+        let resource = try await ProtectedResource.discover(after: refusal)
+        #expect(resource.identifier == peer.url.absoluteString)
+        let issuer = hasOwnIssuer ? peer.origin : mock.metadata.issuer
+        let server = try await resource.authorizationServer { $0 == issuer }
+        let user = try await User(registeringAt: server)
+
+        let network = try await user.network(scope: resource.scope(within: "tools.read"), for: resource, at: peer.url)
+        let session = try await peer.initialize(network)
+        let messages = try await peer.add(network, session)
+        // The SDK reports progress only in event streams.
+        #expect(messages.count == (form == .events ? 2 : 1))
+        let content = messages.last?["result"]?.object?["structuredContent"]
+        #expect(content?.object?["result"] == 42)
+
+        // A token for another resource is rejected.
+        let tokens = try await user.tokens(scope: "tools.read", resource: "https://other.example/mcp")
+        let foreign = NetworkClient(interceptors: [
+            OAuth2Authenticator(source: StaticTokenSource(tokens.accessToken), resources: [peer.url])
+        ])
+        let wrong = try await #require(throws: ServerError.self) { try await peer.initialize(foreign) }
+        #expect(wrong.errorCode == 401)
+        await mock.stop()
+    }
+
+    @Test("Signs in again for the scope that the SDK's server requires")
+    func stepUp() async throws {
+        let peer = try await Server(.json, scopes: "tools.read tools.call")
+        defer { peer.stop() }
+        let resource = try await ProtectedResource.discover(peer.url.absoluteString)
+        let user = try await User(registeringAt: try await resource.authorizationServer { $0 == peer.origin })
+        let narrow = try await user.network(scope: "tools.read", for: resource, at: peer.url)
+        let error = try await #require(throws: ServerError.self) { try await peer.initialize(narrow) }
+        #expect(error.errorCode == 403)
+        guard case .custom(let cause)? = error.retry?.reason else { throw error }
+        #expect((cause as? OAuth2Error)?.code == .insufficientScope)
+        // The SDK's challenge names only the metadata, which has the scope.
+        let demanded = try await ProtectedResource.discover(after: error)
+        #expect(demanded.demandedScopes == [])
+        let scope = try demanded.scope(within: "tools.read tools.call")
+        let network = try await user.network(scope: scope, for: demanded, at: peer.url)
+        #expect(try await peer.add(network, peer.initialize(network)).count == 1)
+    }
+
+    // MARK: The SDK's client
+
+    @Test(
+        "The SDK's client signs in at the mock server, and again for more scope",
+        arguments: zip(Form.allCases, [false, true])
+    )
+    func server(form: Form, stepsUp: Bool) async throws {
+        // The SDK registers for the scope of its first sign-in, which limits a registered client.
+        let known = MockAuthorizationServer.Client(
+            id: "assistant",
+            authentication: .none,
+            redirectURIs: ["http://127.0.0.1/callback"]
+        )
+        let mock = try MockAuthorizationServer.start(clients: [known])
+        try await withLoopbackServer { host async throws in
+            let url = host.url(for: "/mcp").absoluteString
+            let refusals = try Self.serve(host, form, tokensOf: mock, audience: url, stepsUp: stepsUp)
+            let arguments = stepsUp ? ["auto", known.id] : ["legacy", ""]
+            let result = try await Self.run([url] + arguments + ["add", "add"])
+            #expect(result.status == 0, "\(result.errors)")
+            let report = try JSONObject(parsing: result.output)
+            #expect(report["version"] == "2025-11-25")
+            #expect(report["results"] == ["42", "42"])
+            #expect(report["sign_ins"] == (stepsUp ? 2 : 1))
+            #expect(report["scope"] == (stepsUp ? "tools.read tools.call" : "tools.read"))
+            #expect(refusals.list.withLock { $0.map(\.code) } == [.noToken] + (stepsUp ? [.insufficientScope] : []))
+            let forms = mock.server.requests(for: "/token")
+            #expect(forms.count == (stepsUp ? 2 : 1))
+            #expect(forms.allSatisfy { $0.formValue("resource") == url && $0.formValue("code_verifier") != nil })
+            #expect(mock.server.requests(for: "/register").count == (stepsUp ? 0 : 1))
+        }
+        await mock.stop()
+    }
+
+    @Test("The SDK's client is rejected if its tokens are for another resource")
+    func audience() async throws {
+        let mock = try MockAuthorizationServer.start()
+        try await withLoopbackServer { host async throws in
+            let url = host.url(for: "/mcp").absoluteString
+            let refusals = try Self.serve(host, .json, tokensOf: mock, audience: "https://other.example/mcp")
+            let result = try await Self.run([url, "legacy", "", "add"])
+            #expect(result.status == 1)
+            let list = refusals.list.withLock { $0 }
+            #expect(list.map(\.code) == [.noToken, .invalidToken])
+            #expect((list.last?.cause as? TokenError)?.code == .audienceMismatch)
+        }
+        await mock.stop()
+    }
+
+    private static func run(_ arguments: [String]) async throws -> ChildProcess {
+        try await ChildProcess.run(
+            try Interop.required("INTEROP_PYTHON"),
+            [Interop.file("OAuth2/mcp_client.py")] + arguments
+        )
+    }
+
+    /// Adds an MCP server that accepts only tokens for an audience, and returns its refusals.
+    /// Calls can require more scope.
+    private static func serve(
+        _ host: LoopbackServer,
+        _ form: Form,
+        tokensOf mock: MockAuthorizationServer,
+        audience: String,
+        stepsUp: Bool = false
+    ) throws -> Refusals {
+        let url = host.url(for: "/mcp").absoluteString
+        let resource = try ProtectedResource(
+            identifier: url,
+            authorizationServers: [mock.metadata.issuer],
+            scopes: ["tools.read"]
+        )
+        var verifier = AccessTokenVerifier(
+            issuer: mock.metadata.issuer,
+            audience: audience,
+            keys: .discovered(by: AuthorizationServerDiscovery(issuer: mock.metadata.issuer))
+        )
+        verifier.resourceMetadata = try resource.metadataURL
+        let refusals = Refusals()
+        host.on(.get, "/.well-known/oauth-protected-resource/mcp", .json(resource.metadata.serialized()))
+        host.on(.get, "/mcp", .status(405))
+        host.on(.post, "/mcp") { [verifier] request in
+            let message = try JSONObject(parsing: request.body)
+            let isCall = message["method"] == "tools/call"
+            let scope = stepsUp && isCall ? ["tools.read", "tools.call"] : ["tools.read"]
+            do throws(AccessRefusal) {
+                let protected = ProtectedRequest(method: .post, url: url, headers: request.headers)
+                _ = try await verifier.verify(protected, requires: AccessRequirement(scope: scope))
+            } catch {
+                refusals.list.withLock { $0.append(error) }
+                return LoopbackResponse.status(error.status, headers: error.headers)
+            }
+            guard let id = message["id"] else { return LoopbackResponse.status(202) }
+            var answer = answer(to: message)
+            answer["jsonrpc"] = "2.0"
+            answer["id"] = id
+            switch form {
+            case .json: return LoopbackResponse.json(answer.serialized())
+            case .events:
+                return LoopbackResponse(
+                    headers: ["Content-Type": "text/event-stream"],
+                    body: Data("event: message\ndata: \(answer.serialized())\n\n".utf8)
+                )
+            }
+        }
+        return refusals
+    }
+
+    private static func answer(to message: JSONObject) -> JSONObject {
+        switch message["method"]?.string {
+        case "initialize":
+            [
+                "result": [
+                    "protocolVersion": message["params"]?.object?["protocolVersion"] ?? "2025-11-25",
+                    "capabilities": ["tools": [:]], "serverInfo": ["name": "tools", "version": "1"],
+                ]
+            ]
+        case "tools/list":
+            ["result": ["tools": [["name": "add", "inputSchema": ["type": "object"]]]]]
+        case "tools/call":
+            ["result": ["content": [["type": "text", "text": "42"]]]]
+        default:
+            ["error": ["code": -32601, "message": "unknown method"]]
+        }
+    }
+}
+
+extension MCPInteropTests {
+    /// The refusals of a server, in order.
+    private final class Refusals: Sendable {
+        let list = Mutex<[AccessRefusal]>([])
+    }
+
+    /// The SDK's server as a process.
+    private struct Server {
+        let url: URL
+        private let program: ChildProgram
+        private let output: URL
+
+        init(_ form: Form, scopes: String, issuer: String? = nil) async throws {
+            output = FileManager.default.temporaryDirectory.appending(path: "mcp-\(UUID().uuidString)")
+            program = try ChildProgram(
+                path: try Interop.required("INTEROP_PYTHON"),
+                [Interop.file("OAuth2/mcp_server.py"), form.rawValue, scopes] + (issuer.map { [$0] } ?? []),
+                output: .file(output.path),
+                errors: .inherited
+            )
+            var line = ""
+            while !line.hasSuffix("\n") {
+                try #require(!program.isOver, "the server didn't start")
+                try await Task.sleep(for: .milliseconds(20))
+                line = try String(contentsOf: output, encoding: .utf8)
+            }
+            url = try #require(URL(string: String(line.dropLast())))
+        }
+
+        func stop() {
+            program.kill()
+            try? FileManager.default.removeItem(at: output)
+        }
+
+        var origin: String { String(url.absoluteString.dropLast("/mcp".count)) }
+
+        /// Starts a session, and returns its identifier.
+        func initialize(_ client: NetworkClient) async throws -> String {
+            let response = try await send(
+                [
+                    "id": 1, "method": "initialize",
+                    "params": [
+                        "protocolVersion": "2025-11-25", "capabilities": [:],
+                        "clientInfo": ["name": "Assistant", "version": "1"],
+                    ],
+                ],
+                client
+            )
+            let message = try await messages(of: response).last
+            #expect(message?["result"]?.object?["serverInfo"]?.object?["name"] == "tools")
+            let session = try #require(response.headers["Mcp-Session-Id"])
+            _ = try await messages(of: send(["method": "notifications/initialized"], client, session))
+            return session
+        }
+
+        /// Calls the tool, and returns the messages in the response.
+        func add(_ client: NetworkClient, _ session: String) async throws -> [JSONObject] {
+            try await messages(
+                of: send(
+                    [
+                        "id": 2, "method": "tools/call",
+                        "params": ["name": "add", "arguments": ["a": 19, "b": 23], "_meta": ["progressToken": 7]],
+                    ],
+                    client,
+                    session
+                )
+            )
+        }
+
+        private func send(
+            _ message: JSONObject,
+            _ client: NetworkClient,
+            _ session: String? = nil
+        ) async throws -> HTTPResponse {
+            var message = message
+            message["jsonrpc"] = "2.0"
+            var request = URLRequest(url: url)
+            request.httpMethod = "POST"
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.setValue("application/json, text/event-stream", forHTTPHeaderField: "Accept")
+            if let session {
+                request.setValue(session, forHTTPHeaderField: "Mcp-Session-Id")
+                request.setValue("2025-11-25", forHTTPHeaderField: "Mcp-Protocol-Version")
+            }
+            request.httpBody = message.serializedData()
+            return try await client.stream(request)
+        }
+
+        private func messages(of response: HTTPResponse) async throws -> [JSONObject] {
+            guard response.headers["Content-Type"]?.hasPrefix("text/event-stream") == true else {
+                let body = try await response.stream.collect(upTo: 1 << 20)
+                return body.isEmpty ? [] : [try JSONObject(parsing: body)]
+            }
+            var messages: [JSONObject] = []
+            for try await event in response.stream.events() where !event.data.isEmpty {
+                messages.append(try JSONObject(parsing: event.data))
+            }
+            return messages
+        }
+    }
+
+    /// A user of a public client that has registered.
+    private struct User {
+        private static let redirectURI = "http://127.0.0.1:4711/callback"
+        private let server: AuthorizationServer
+        private let oauth: OAuth2Client
+
+        init(registeringAt server: AuthorizationServer) async throws {
+            #expect(server.values(of: "code_challenge_methods_supported")?.contains("S256") == true)
+            let registered = try await ClientRegistrar(server: server).register(
+                ClientMetadata([
+                    "redirect_uris": [.string(Self.redirectURI)], "client_name": "Assistant",
+                    "application_type": "native", "token_endpoint_auth_method": "none",
+                    "grant_types": ["authorization_code", "refresh_token"], "scope": "tools.read tools.call",
+                ])
+            )
+            self.server = server
+            oauth = OAuth2Client(server: server, clientAuthentication: .none(clientID: registered.clientID))
+        }
+
+        func tokens(scope: String, resource: String) async throws -> IssuedTokens {
+            let request = try oauth.authorizationRequest(
+                redirectURI: Self.redirectURI,
+                scope: scope,
+                resources: [resource]
+            )
+            var grant = try request.grant(from: await visit(request.url(at: server)), of: server)
+            grant.resources = [resource]
+            return try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
+        }
+
+        /// Returns a client of the resource with the tokens of a new sign-in.
+        func network(scope: String, for resource: ProtectedResource, at url: URL) async throws -> NetworkClient {
+            let authenticator = OAuth2Authenticator(
+                client: oauth,
+                grant: UserGrant(identifier: "ada", resources: [resource.identifier]),
+                resources: [url]
+            )
+            try await authenticator.signIn(with: tokens(scope: scope, resource: resource.identifier))
+            return NetworkClient(interceptors: [authenticator])
+        }
+
+        /// Opens a URL like a browser, and returns the URL of the redirect.
+        private func visit(_ url: URL) async throws -> URL {
+            let error = try await #require(throws: ServerError.self) {
+                try await NetworkClient(options: .init(redirects: .never)).makeRequest(URLRequest(url: url))
+            }
+            return try #require(error.headers["Location"].flatMap(URL.init(string:)))
+        }
+    }
+}
