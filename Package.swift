@@ -218,8 +218,8 @@ let package = Package(
         .testTarget(
             name: "InteropTests",
             dependencies: [
-                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "WorkloadIdentity", "OAuth2", "Networking",
-                "TokenGeneration", "TestPrograms", "TestSupport",
+                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "WorkloadIdentity", "SharedStores",
+                "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
             ],
             packageAccess: false,
             swiftSettings: settings

@@ -146,3 +146,20 @@ if accepted.keys() != set(token_algorithms):
     raise SystemExit(f"error: access tokens have results for {sorted(accepted)}")
 for algorithm in token_algorithms:
     print(f"| {algorithm} | {accepted[algorithm]} |")
+print("\n## Other JOSE implementations\n")
+for number, note in enumerate(
+    [
+        "PBES2: the library's default counts are 600,000 (`PBES2-HS256+A128KW`) and 210,000. "
+        "Some libraries refuse such counts when they decrypt: jwcrypto accepts at most 16,384, and "
+        "jose and jwx 10,000. node-jose refuses counts above 10,000, too. For such a recipient, "
+        "choose a smaller count (`jwt encrypt --iterations`) and a password of high entropy.",
+        "`PS256`, `PS384` and `PS512`: the salt is as long as the hash (RFC 7518 §3.5), and the library "
+        "rejects other lengths. Signers with another salt length, which Erlang's can have, need a "
+        "setting of theirs.",
+        "Some libraries trim leading zeros from the halves of ECDSA signatures or from an ECDH "
+        "secret. Then about one token in 128 or 256 fails: RFC 7518 §3.4 fixes the length of "
+        "signatures, and SP 800-56A that of secrets.",
+    ],
+    1,
+):
+    print(wrapped(f"{number}. {note}", indent=3))
