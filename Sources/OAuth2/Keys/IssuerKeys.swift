@@ -225,6 +225,7 @@ extension UnverifiedToken {
             throw TokenError(
                 .algorithmMismatch,
                 "\(what) must be signed with \(expected), but \(found); set the verifier's `algorithms` to the registered one"
+                    + JWSAlgorithm.edwardsAdvice(name ?? "", algorithms)
             )
         }
     }

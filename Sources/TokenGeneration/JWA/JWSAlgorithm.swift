@@ -71,8 +71,9 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)).
     ///
     /// The name doesn't determine the curve, so [RFC 9864](https://www.rfc-editor.org/rfc/rfc9864)
-    /// deprecates it, but many implementations support no other. ``ed25519`` and ``ed448`` make the
-    /// same signatures under names that determine the curve.
+    /// deprecates it, but many implementations support no other, so it's the default for keys that
+    /// don't state a name. ``ed25519`` and ``ed448`` make the same signatures under names that
+    /// determine the curve.
     public static let edDSA = JWSAlgorithm(tableName: "EdDSA")
     /// ML-DSA-44, with signatures of 2420 bytes
     /// ([RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).

@@ -3,7 +3,7 @@ internal import OpenSSLCrypto
 /// The algorithm of a key, either stated or implied by the key's type, without reading the numbers.
 struct AlgorithmChoice: Sendable {
     let details: AlgorithmDescription
-    /// Deprecated names of the same operation that are also accepted, if no name was stated.
+    /// Other names of the same operation that are also accepted, if no name was stated.
     ///
     /// A key on an Edwards curve that doesn't state an algorithm verifies both `Ed25519` (or
     /// `Ed448`) and `EdDSA`. With one key, both are the same operation, so the token can't choose
@@ -20,9 +20,10 @@ struct AlgorithmChoice: Sendable {
         synonyms = []
     }
 
-    /// The choice is what the caller names or the only one that the key supports; of two names of
-    /// one operation, the one that RFC 9864 doesn't deprecate
-    /// ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
+    /// The choice is what the caller names or the only one that the key supports. Of two names of
+    /// one operation, it's `EdDSA`: RFC 9864 deprecates it
+    /// ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)), but many implementations
+    /// accept no other.
     init(for keyType: KeyType, curve: String?, named wanted: JWSAlgorithm?) throws(TokenError) {
         if let wanted {
             details = try wanted.supportedDetails()
@@ -50,8 +51,24 @@ struct AlgorithmChoice: Sendable {
                 "\(KeyType.description(keyType, curve: curve)) can be used with \(names); name the algorithm"
             )
         }
-        details = only
-        synonyms = candidates.filter { !$0.isFullySpecified }.map(\.algorithm)
+        let chosen = candidates.first { !$0.isFullySpecified } ?? only
+        details = chosen
+        synonyms = candidates.map(\.algorithm).filter { $0 != chosen.algorithm }
+    }
+}
+
+extension JWSAlgorithm {
+    /// Explains that a token and its verifier have different names for EdDSA, or returns an empty
+    /// text.
+    package static func edwardsAdvice(_ name: String, _ accepted: some Sequence<JWSAlgorithm>) -> String {
+        let curves: [JWSAlgorithm] = [.ed25519, .ed448]
+        let isOld = name.isExactly(edDSA.rawValue)
+        let isNew = curves.contains { name.isExactly($0.rawValue) }
+        guard let other = accepted.first(where: { isOld ? curves.contains($0) : isNew && $0 == .edDSA }) else {
+            return ""
+        }
+        return "; \(isOld ? name : other.rawValue) is the older name of \(isOld ? other.rawValue : name), for which "
+            + "each key and policy has its own entry: set the verifier's algorithm to \(name), or sign as \(other)"
     }
 }
 

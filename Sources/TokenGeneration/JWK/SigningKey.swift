@@ -172,7 +172,7 @@ public struct SigningKey: Sendable, Redacted {
     ///   - password: The password of an encrypted key. The default is `nil`.
     ///   - algorithm: The algorithm that the key is for. The default, `nil`, uses the only
     ///     algorithm that the key supports. RSA keys require an algorithm. A key on an Edwards
-    ///     curve signs under the name of its curve, see ``JWSAlgorithm/edDSA``.
+    ///     curve signs as ``JWSAlgorithm/edDSA``.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
     ///   `tooLarge`, `keyMismatch`, `privateKeyRequired`, `passwordRequired`, `incorrectPassword`,
     ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.

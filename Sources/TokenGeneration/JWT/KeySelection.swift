@@ -188,7 +188,9 @@ struct KeySelector: Sendable {
             guard !keys.isEmpty else {
                 let text = "the token has no “kid”, and no key of the set is for its “alg”"
                 let advice = candidates.contains(where: \.needsAssumption) ? Self.advice : ""
-                throw TokenError(.algorithmMismatch, "\(text) \(TokenError.shown(header.algorithm))\(advice)")
+                let found = candidates.compactMap { try? $0.choice.get().details.algorithm }
+                let names = JWSAlgorithm.edwardsAdvice(header.algorithm, found)
+                throw TokenError(.algorithmMismatch, "\(text) \(TokenError.shown(header.algorithm))\(advice)\(names)")
             }
             return keys
         }
@@ -204,9 +206,10 @@ struct KeySelector: Sendable {
                 let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
                 throw TokenError(reason.code, text, cause: reason)
             }
-            let found = named.compactMap { try? $0.choice.get().details.algorithm.rawValue }
-            let purpose = found.isEmpty ? "states none" : "is for \(found.joined(separator: " or "))"
-            let advice = named.contains(where: \.needsAssumption) ? Self.advice : ""
+            let found = named.compactMap { try? $0.choice.get().details.algorithm }
+            let purpose = found.isEmpty ? "states none" : "is for \(found.map(\.rawValue).joined(separator: " or "))"
+            let names = JWSAlgorithm.edwardsAdvice(header.algorithm, found)
+            let advice = (named.contains(where: \.needsAssumption) ? Self.advice : "") + names
             throw TokenError(
                 reason?.code ?? .algorithmMismatch,
                 "“alg” of the token is \(TokenError.shown(header.algorithm)), but the key with its “kid” \(purpose)\(advice)",
@@ -349,8 +352,10 @@ enum VerificationKeySource: Sendable {
     private static func mismatch(_ header: ProtectedHeader, _ keys: [VerificationKey]) -> TokenError {
         let stated = "“alg” of the header is \(TokenError.shown(header.algorithm))"
         guard let key = keys.first, keys.count == 1 else {
-            return TokenError(.algorithmMismatch, "\(stated), but no key is for that algorithm")
+            let names = JWSAlgorithm.edwardsAdvice(header.algorithm, keys.map(\.algorithm))
+            return TokenError(.algorithmMismatch, "\(stated), but no key is for that algorithm\(names)")
         }
-        return TokenError(.algorithmMismatch, "\(stated), but the key is for \(key.algorithm)")
+        let names = JWSAlgorithm.edwardsAdvice(header.algorithm, [key.algorithm])
+        return TokenError(.algorithmMismatch, "\(stated), but the key is for \(key.algorithm)\(names)")
     }
 }

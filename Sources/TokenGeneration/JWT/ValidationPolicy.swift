@@ -157,6 +157,7 @@ public struct ValidationPolicy: Sendable {
         throw TokenError(
             .algorithmMismatch,
             "“alg” of the header is \(TokenError.shown(header.algorithm)), but the policy accepts only \(names)"
+                + JWSAlgorithm.edwardsAdvice(header.algorithm, algorithms)
         )
     }
 

@@ -115,6 +115,16 @@ print("## Differences\n")
 for number, note in enumerate(notes, 1):
     print(wrapped(f"{number}. {note}", indent=len(f"{number}. ")))
 
+print("\n## Names of EdDSA\n")
+print(
+    wrapped(
+        "Keys on Ed25519 sign under two names: `EdDSA` (RFC 8037), which all of 13 JOSE "
+        "implementations that were tried accept, and `Ed25519` (RFC 9864), which 4 of them accept. A "
+        "key that doesn't state a name signs as `EdDSA`; a key that states `Ed25519` keeps it. A "
+        "verifier whose key or policy names one rejects the other, and its error says what to set."
+    )
+)
+
 print("\n## HTTP message signatures\n")
 sentence = (
     f"[{peer}](https://github.com/pyauth/http-message-signatures) {importlib.metadata.version(peer)} "

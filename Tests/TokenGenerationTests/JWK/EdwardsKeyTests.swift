@@ -41,18 +41,47 @@ struct EdwardsKeyTests {
         #expect(try accepts(polymorphic, full, by: pair) == .algorithmMismatch)
 
         let unstated = try VerificationKey(pem: publicPEM)
-        #expect(unstated.algorithm == full)
+        #expect(unstated.algorithm == .edDSA)
         #expect(unstated.jwk.algorithm == nil)
         #expect(try accepts(unstated, full, by: pair) == nil)
         #expect(try accepts(unstated, .edDSA, by: pair) == nil)
         #expect(try accepts(unstated, full == .ed25519 ? .ed448 : .ed25519, by: pair) == .algorithmMismatch)
-        #expect(try VerificationKey(jwk: unstated.jwk).algorithm == full)
+        #expect(try VerificationKey(jwk: unstated.jwk).algorithm == .edDSA)
 
-        #expect(try SigningKey(pem: pem).algorithm == full)
-        #expect(try SigningKey(pem: pem, algorithm: .edDSA).algorithm == .edDSA)
+        #expect(try SigningKey(pem: pem).algorithm == .edDSA)
+        #expect(try SigningKey(pem: pem, algorithm: full).algorithm == full)
+        #expect(try SigningKey(jwk: pair.privateJWK()).algorithm == full)
         let token = try JWTGenerator(payload: Self.claims, signingService: SigningKey(pem: pem))
             .token()
-        #expect(try UnverifiedToken(token).unverifiedHeader["alg"] == .string(curve))
+        #expect(try UnverifiedToken(token).unverifiedHeader["alg"] == "EdDSA")
+    }
+
+    @Test(
+        "The error of a token under the other name says what to set",
+        arguments: [(JWSAlgorithm.edDSA, JWSAlgorithm.ed25519), (.ed25519, .edDSA), (.edDSA, .ed448), (.ed448, .edDSA)]
+    )
+    func otherName(used: JWSAlgorithm, accepted: JWSAlgorithm) throws {
+        let pair = try SigningKey.generate(used == .edDSA ? accepted : used)
+        let token = try Fixture.token(header: #"{"alg":"\#(used)","kid":"k"}"#, key: pair)
+        let advice = "set the verifier's algorithm to \(used), or sign as \(accepted)"
+        var policy = ValidationPolicy()
+        policy.algorithms = [accepted]
+        let unstated = try VerificationKey(pem: pair.verificationKey.pem())
+        let stated = try VerificationKey(pem: pair.verificationKey.pem(), algorithm: accepted)
+        var jwk = stated.jwk
+        let unnamed = JWKSet(keys: [jwk])
+        jwk.keyID = "k"
+        for verifier in [
+            JWTVerifier(key: unstated, policy: policy), JWTVerifier(key: stated), JWTVerifier(keys: unnamed),
+            JWTVerifier(keys: JWKSet(keys: [jwk])), JWTVerifier(keys: JWKSet(keys: [jwk]), policy: policy),
+        ] {
+            let error = try #require(throws: TokenError.self) { try verifier.verify(token) }
+            if error.code == .unknownKey { continue }
+            #expect(error.code == .algorithmMismatch && error.message.hasSuffix(advice), "\(error.message)")
+        }
+        let es256 = try Fixture.token(header: #"{"alg":"ES256"}"#, key: pair)
+        let other = try #require(throws: TokenError.self) { try JWTVerifier(key: stated).verify(es256) }
+        #expect(other.code == .algorithmMismatch && !other.message.contains("older name"))
     }
 
     @Test("A key is for its own curve")

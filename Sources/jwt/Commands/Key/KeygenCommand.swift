@@ -74,6 +74,10 @@ struct KeygenCommand {
             With --json, prints {"privateKey":…,"publicKey":…,"kid":"…","thumbprint":"…"} without the keys that are \
             written to files.
             """,
+            """
+            EdDSA is Ed25519 under the name that every implementation accepts. Only a JWK states the name: keys in PEM \
+            sign as EdDSA, unless jwt sign has --alg Ed25519.
+            """,
         ],
         options: [algorithm, use, curve, encryption, out, publicOut, format, keyID, rsaBits, password, force],
         examples: [
@@ -81,7 +85,7 @@ struct KeygenCommand {
             "Generate a private key as a JWK": "jwt keygen --alg ES256 --format jwk --out key.jwk",
             "Generate a key for receiving encrypted tokens":
                 "jwt keygen --use enc --curve X25519 --format jwk --out key.jwk --public-out public.jwk",
-            "Generate an encrypted private key": "jwt keygen --alg Ed25519 --out key.pem --password-file password.txt",
+            "Generate an encrypted private key": "jwt keygen --alg EdDSA --out key.pem --password-file password.txt",
         ],
         exitCodes: [
             0: "The key was generated",

@@ -12,7 +12,7 @@ struct SignCommand {
         "alg",
         """
         The algorithm, for a key that doesn't state it, such as an RSA key in PEM; without --key, the algorithm of \
-        the generated key (default: ES256)
+        the generated key (default: ES256); keys on Edwards curves sign as EdDSA by default
         """
     )
     private static let payloadOut = Option<OutputFile>(
