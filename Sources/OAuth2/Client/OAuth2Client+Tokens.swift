@@ -132,7 +132,7 @@ extension OAuth2Client {
                 }
             }
         } catch {
-            throw error as? OAuth2Error
+            throw (error as? OAuth2Error).map(clientAuthentication.explaining)
                 ?? OAuth2Error(.serverUnreachable, "the token endpoint couldn't be reached", cause: error)
         }
     }
@@ -233,9 +233,23 @@ extension OAuth2Client {
             return try await request(form + more)
         } catch { refusal = error }
         guard refusal.code == .requestRejected, let fewer = grant.reducedRefreshParameters(after: refusal) else {
-            throw refusal
+            throw await refused(refusal)
         }
-        return try await request(form + fewer)
+        do { return try await request(form + fewer) } catch { throw await refused(error) }
+    }
+
+    // A server also responds with invalid_request to a request that it can't read, so only the
+    // server's setting makes it the end of a grant.
+    private func refused(_ error: OAuth2Error) async -> OAuth2Error {
+        guard error.code == .requestRejected, error.serverCode == "invalid_request", error.status == 400 else {
+            return error
+        }
+        guard (try? await server)?.endsGrantsWithInvalidRequest == true else {
+            return error.adding(
+                "if the server rejects expired refresh tokens so, set its `endsGrantsWithInvalidRequest`"
+            )
+        }
+        return error.coded(.reauthenticationRequired)
     }
 
     private func serverDate() async throws(OAuth2Error) -> Date {

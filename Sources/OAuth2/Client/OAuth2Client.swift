@@ -130,14 +130,18 @@ public struct OAuth2Client: Sendable {
         var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
         exchange.usesAssertion = clientAuthentication.usesAssertion
         exchange.isOfClient = true
-        return try await exchange.value { date in
-            var request = TokenRequest(server: server, form: form, endpoint: url)
-            try await authenticate(&request, at: date)
-            var message = try request.urlRequest
-            message.setValue(accepted, forHTTPHeaderField: "Accept")
-            return message
-        } read: {
-            try await read($0)
+        do {
+            return try await exchange.value { date in
+                var request = TokenRequest(server: server, form: form, endpoint: url)
+                try await authenticate(&request, at: date)
+                var message = try request.urlRequest
+                message.setValue(accepted, forHTTPHeaderField: "Accept")
+                return message
+            } read: {
+                try await read($0)
+            }
+        } catch let error as OAuth2Error {
+            throw clientAuthentication.explaining(error)
         }
     }
 

@@ -86,6 +86,31 @@ public struct ClientSecretBasic: ClientAuthentication {
         let pair = secret.expose { "\(encode(clientID)):\(encode($0))" }
         request.headers["Authorization"] = "Basic \(Data(pair.utf8).base64EncodedString())"
     }
+
+    /// The other encoding, if it makes a difference for this client.
+    private var otherEncoding: String? {
+        let isChanged = { FormURLEncoded.encode($0) != $0 }
+        guard isChanged(clientID) || secret.expose(isChanged) else { return nil }
+        guard encoding == .form else { return "form" }
+        return clientID.utf8.contains(UInt8(ascii: ":")) ? nil : "raw"
+    }
+
+    fileprivate var advice: String? {
+        otherEncoding.map { other in
+            "form encoding changes the client ID or secret, and not every server decodes them: "
+                + "try `ClientSecretBasic.Encoding.\(other)`, or --basic-encoding \(other)"
+        }
+    }
+}
+
+extension ClientAuthentication {
+    /// Names the setting if the server may have read the credentials in another encoding.
+    func explaining(_ error: OAuth2Error) -> OAuth2Error {
+        guard error.code == .invalidClient else { return error }
+        let method = (self as? MutualTLSAuthentication)?.wrapped ?? self
+        guard let advice = (method as? ClientSecretBasic)?.advice else { return error }
+        return error.adding(advice)
+    }
 }
 
 extension ClientAuthentication where Self == ClientSecretBasic {
@@ -167,7 +192,7 @@ extension ClientAuthentication where Self == PublicClient {
 /// The network client that sends the requests must have the certificate, as
 /// <doc:AuthenticatingTheClient> shows.
 public struct MutualTLSAuthentication: ClientAuthentication {
-    private let wrapped: any ClientAuthentication
+    fileprivate let wrapped: any ClientAuthentication
 
     /// Creates an authentication with another method over connections that present a certificate,
     /// so that tokens are bound to it

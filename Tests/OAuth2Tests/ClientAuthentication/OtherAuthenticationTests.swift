@@ -76,6 +76,48 @@ struct OtherAuthenticationTests {
     }
 
     @Test(
+        "The error of a rejected client names the other encoding only if it makes a difference",
+        arguments: [
+            ("a", "b c", ClientSecretBasic.Encoding.form, "raw"), ("a/b", "c", .form, "raw"),
+            ("a", "b+c", .raw, "form"),
+            ("a", "b", .form, nil), ("a", "b", .raw, nil), ("a:b", "c d", .form, nil),
+        ]
+    )
+    func otherEncoding(id: String, secret: String, encoding: ClientSecretBasic.Encoding, other: String?) async throws {
+        let basic = ClientSecretBasic.clientSecretBasic(clientID: id, secret: Secret(secret), encoding: encoding)
+        for authentication in [basic, MutualTLSAuthentication(basic)] as [any ClientAuthentication] {
+            let fixture = OAuth2Fixture(steps: [.error("invalid_client"), .error("invalid_scope")])
+            let authenticator = fixture.authenticator(clientAuthentication: authentication)
+            let error = try #require(await failure { try await authenticator.text() })
+            #expect(error.code == .invalidClient)
+            #expect(error.message.contains("ClientSecretBasic.Encoding") == (other != nil))
+            if let other {
+                #expect(error.message.contains("`ClientSecretBasic.Encoding.\(other)`, or --basic-encoding \(other)"))
+            }
+            if secret.utf8.count > 1 { #expect(!error.message.contains(secret)) }
+            fixture.time.advance(by: .seconds(60))
+            let unrelated = try #require(await failure { try await authenticator.text() })
+            #expect(unrelated.code == .requestRejected && !unrelated.message.contains("Encoding"))
+        }
+    }
+
+    @Test("Introspection names the other encoding, too")
+    func otherEncodingOfIntrospection() async throws {
+        let transport = MockTransport { _ in .init(status: 401, body: Data(#"{"error":"invalid_client"}"#.utf8)) }
+        var server = OAuth2Fixture.server
+        server.introspectionEndpoint = URL(string: "https://as.example/introspect")
+        let client = OAuth2Client(
+            server: server,
+            clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b c")),
+            client: NetworkClient(transport: transport),
+            timing: OAuth2Timing(attempts: 1)
+        )
+        let error = try #require(await failure { try await client.introspect(Secret("t")) })
+        #expect(error.code == .invalidClient)
+        #expect(error.message.contains("`ClientSecretBasic.Encoding.raw`"))
+    }
+
+    @Test(
         "client_secret_jwt signs with the secret's bytes and never sends it",
         .shows("O7"),
         arguments: ["HS256", "HS384", "HS512"]

@@ -62,6 +62,54 @@ struct RefreshTokenTests {
     }
 
     @Test(
+        "Only the server's setting makes invalid_request the end of a grant",
+        arguments: [
+            (true, "invalid_request", 400, OAuth2Error.Code.reauthenticationRequired),
+            (false, "invalid_request", 400, .requestRejected), (true, "invalid_request", 500, .serverTransient),
+            (true, "invalid_request", 401, .requestRejected), (true, "invalid_scope", 400, .requestRejected),
+        ]
+    )
+    func invalidRequest(ends: Bool, answer: String, status: Int, code: OAuth2Error.Code) async throws {
+        let time = ManualTime()
+        defer { time.end() }
+        let body = Data(#"{"error":"\#(answer)"}"#.utf8)
+        let transport = MockTransport(
+            steps: [.tokens("a1", refresh: "refresh-1"), .respond(.init(status: status, body: body)), .tokens("a2")],
+            time: time.timeSource
+        ) { _ in .init(status: 404) }
+        var server = OAuth2Fixture.server
+        server.endsGrantsWithInvalidRequest = ends
+        let store = ProbedTokenStore()
+        let authenticator = OAuth2Authenticator(
+            client: OAuth2Client(
+                server: server,
+                clientAuthentication: .none(clientID: "reports"),
+                client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+                timing: OAuth2Timing(attempts: 1, timeSource: time.timeSource, random: { 0 })
+            ),
+            grant: grant,
+            resources: .everyHTTPSOrigin,
+            store: store
+        )
+        _ = try await authenticator.text()
+        time.advance(by: .seconds(3_600))
+        let error = try #require(await failure { try await authenticator.text() })
+        #expect(error.code == code)
+        #expect(
+            error.message.contains("`endsGrantsWithInvalidRequest`") == (!ends && answer == "invalid_request")
+        )
+        time.advance(by: .seconds(3_600))
+        if code == .reauthenticationRequired {
+            #expect(await failureCode { try await authenticator.text() } == .reauthenticationRequired)
+            #expect((transport.requests.count, store.removals) == (2, 1))
+        } else {
+            // The refresh token survives.
+            #expect(try await authenticator.text() == "a2")
+            #expect(transport.requests.last?.formValue("refresh_token") == "refresh-1")
+        }
+    }
+
+    @Test(
         "Finds another authenticator's sign-in within a second after the grant has ended",
         arguments: [false, true]
     )

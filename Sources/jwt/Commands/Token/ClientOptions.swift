@@ -22,6 +22,11 @@ struct ClientOptions: Sendable {
         }
     }
 
+    private enum BasicEncoding: String, CaseIterable, NamedValue {
+        case form
+        case raw
+    }
+
     private enum AssertionType: String, CaseIterable, NamedValue {
         case jwtBearer = "jwt-bearer"
         case jwtSPIFFE = "jwt-spiffe"
@@ -56,6 +61,11 @@ struct ClientOptions: Sendable {
         file: "The file with the client secret",
         environment: "The environment variable with the client secret"
     )
+    private static let basicEncoding = Option<BasicEncoding>(
+        "basic-encoding",
+        value: "ENCODING",
+        "The encoding of the ID and secret for client_secret_basic: form (default), or raw for servers that don't decode it"
+    )
     private static let key = KeySource.key("The client's private key: PEM, DER or JWK")
     private static let keyID = Option<NonEmptyText>(
         "kid",
@@ -86,7 +96,7 @@ struct ClientOptions: Sendable {
     )
 
     static let members =
-        OptionDefinition.section("Client", [clientID, methodOption, secret])
+        OptionDefinition.section("Client", [clientID, methodOption, secret, basicEncoding])
         + OptionDefinition.section(
             KeySource.section,
             [key, KeySource.environment, KeySource.algorithm, keyID, KeySource.password]
@@ -102,6 +112,7 @@ struct ClientOptions: Sendable {
     private let clientID: String
     private let method: Method
     private let secret: PasswordSource?
+    private let basicEncoding: ClientSecretBasic.Encoding
     private let key: KeySource?
     private let algorithm: JWSAlgorithm?
     private let keyID: String?
@@ -117,6 +128,8 @@ struct ClientOptions: Sendable {
         }
         self.clientID = clientID
         secret = try PasswordSource(arguments, Self.secret)
+        let basicEncoding = try arguments.value(of: Self.basicEncoding)
+        self.basicEncoding = basicEncoding == .raw ? .raw : .form
         key = try KeySource(arguments, key: Self.key)
         algorithm = try arguments.value(of: KeySource.algorithm)
         keyID = try arguments.value(of: Self.keyID)?.text
@@ -145,6 +158,9 @@ struct ClientOptions: Sendable {
         if key != nil { proofs.append(.key) }
         if certificate != nil { proofs.append(.certificate) }
         method = try Self.chosenMethod(arguments, proofs, isPublicByDefault)
+        guard basicEncoding == nil || method == .clientSecretBasic else {
+            throw arguments.usageError("--basic-encoding requires client_secret_basic; remove it")
+        }
     }
 
     private static func chosenMethod(
@@ -256,7 +272,7 @@ struct ClientOptions: Sendable {
                 )
             }
         case .clientSecretPost: .clientSecretPost(clientID: clientID, secret: secret)
-        default: .clientSecretBasic(clientID: clientID, secret: secret)
+        default: .clientSecretBasic(clientID: clientID, secret: secret, encoding: basicEncoding)
         }
     }
 

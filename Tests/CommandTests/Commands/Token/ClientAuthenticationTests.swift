@@ -38,6 +38,22 @@ struct ClientAuthenticationTests {
         #expect(bad.status == 1 && bad.errors.contains("[invalid_client]; "), "\(bad)")
     }
 
+    @Test("--basic-encoding raw is for servers that don't decode credentials, and the error names it")
+    func basicEncoding() async throws {
+        let authentication = Client.Authentication.clientSecretBasic(Self.secret, isEncoded: false)
+        scene.authorization.register(.init(id: "raw", authentication: authentication))
+        let flags = ["token", "--issuer", scene.issuer, "--client-id", "raw", "--client-secret-env", "S"]
+        let bad = try await scene.jwt(flags, environment: ["S": Self.secret])
+        #expect(bad.status == 1 && bad.errors.contains("or --basic-encoding raw [invalid_client]"), "\(bad)")
+        let good = try await scene.jwt(flags + ["--basic-encoding", "raw"], environment: ["S": Self.secret])
+        #expect(good.status == 0 && good.errors == "", "\(good)")
+        let misuse = try await scene.jwt(
+            flags + ["--auth-method", "client_secret_post", "--basic-encoding", "raw"],
+            environment: ["S": Self.secret]
+        )
+        #expect(misuse.status == 64 && misuse.errors.contains("--basic-encoding requires client_secret_basic"))
+    }
+
     @Test("Rejects a secret that is too short for an assertion, without showing it")
     func shortSecret() async throws {
         let result = try await scene.jwt(["token", "--auth-method", "client_secret_jwt"] + scene.flags)
