@@ -81,7 +81,7 @@ extension OAuth2Error {
         return serverText(of: members + challenges.map { ("WWW-Authenticate", $0) })
     }
 
-    private static func serverText(of parts: [(name: String, value: String)]) -> Secret? {
+    static func serverText(of parts: [(name: String, value: String)]) -> Secret? {
         let texts = parts.filter { !$0.value.isEmpty }.map { part in
             "\(part.name): \(printable(part.value, limit: serverTextLimit))"
         }

@@ -70,14 +70,20 @@ public struct ProtectedResource: Sendable, Hashable {
     ///     document must name exactly this resource
     ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc9728#section-3.3)).
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` if the document names another
-    ///   resource, or a member has the wrong type.
+    ///   resource, which is in ``OAuth2Error/serverText``, or a member has the wrong type.
     public init(metadata: JSONObject, identifier: String) throws(OAuth2Error) {
         let members = AnswerMembers(members: metadata, place: "the resource's metadata URL")
-        guard try members.required("resource").isExactly(identifier) else {
-            throw OAuth2Error(
+        let found = try members.required("resource")
+        guard found.isExactly(identifier) else {
+            let origin = URL(string: found).flatMap(HTTPOrigin.init)
+            let isNear = origin != nil && origin == URL(string: identifier).flatMap(HTTPOrigin.init)
+            var error = OAuth2Error(
                 .protocolViolation,
-                "the metadata is for another resource; pass the identifier exactly as the resource writes it"
+                "the metadata is for another resource at \(isNear ? "the same" : "another") origin, see `serverText`; "
+                    + "pass the identifier exactly as the resource writes it"
             )
+            error.serverText = OAuth2Error.serverText(of: [("resource", found)])
+            throw error
         }
         self.identifier = identifier
         authorizationServers = try members.strings("authorization_servers")
@@ -143,8 +149,30 @@ public struct ProtectedResource: Sendable, Hashable {
         return identifier[authority...].firstIndex { $0 == "/" || $0 == "?" } ?? identifier.endIndex
     }
 
-    /// A document that may have the metadata, and the resources that it may describe.
-    private typealias Location = (url: URL, identifiers: [String])
+    /// The rule for the resource identifier in the metadata of a request's URL.
+    public struct Matching: Sendable, Hashable {
+        private enum Wrapped {
+            case exact, pathPrefix
+        }
+
+        private let wrapped: Wrapped
+
+        /// The identifier is the URL of the request, as
+        /// [RFC 9728 §3.3](https://www.rfc-editor.org/rfc/rfc9728#section-3.3) requires.
+        public static let exact = Self(wrapped: .exact)
+        /// The identifier is the URL of the request, or has the same origin and a path with the
+        /// first segments of the request's path, as the SDKs of the Model Context Protocol accept.
+        ///
+        /// Use it only if one operator controls the whole origin: one path can then pose as all
+        /// paths below its parents. The path is compared as bytes. A prefix has no query. A path
+        /// with dot segments, or with an encoded dot, slash, backslash or percent sign, matches
+        /// only exactly.
+        public static let pathPrefix = Self(wrapped: .pathPrefix)
+    }
+
+    /// A document that may have the metadata, the resources that it may describe, and the URL whose
+    /// prefixes the application accepts.
+    private typealias Location = (url: URL, identifiers: [String], requested: String, matching: Matching)
 
     /// Loads the metadata of a resource whose identifier is known
     /// ([RFC 9728 §3](https://www.rfc-editor.org/rfc/rfc9728#section-3)).
@@ -164,7 +192,7 @@ public struct ProtectedResource: Sendable, Hashable {
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
     ) async throws -> ProtectedResource {
-        try await load([(try metadataURL(of: identifier), [identifier])], client, timing)
+        try await load([(try metadataURL(of: identifier), [identifier], identifier, .exact)], client, timing)
     }
 
     /// Loads the metadata of a resource that rejected a request
@@ -173,10 +201,13 @@ public struct ProtectedResource: Sendable, Hashable {
     /// The document is at the URL in the challenge (`resource_metadata`), or else at the well-known
     /// URL of the request's path, or else of its origin. It must describe the URL of the request,
     /// or in the last case the origin. A resource with more URLs has one identifier for all of
-    /// them, which isn't the request's URL: use ``discover(_:client:timing:)`` with the identifier.
+    /// them, which isn't the request's URL: use ``discover(_:client:timing:)`` with the identifier,
+    /// or accept prefixes of the URL.
     ///
     /// - Parameters:
     ///   - rejection: The resource's 401 or 403 response.
+    ///   - matching: The rule for the identifier that the document names. The default is the URL of
+    ///     the request.
     ///   - client: The network client. For resources that users name, limit its transport to
     ///     public addresses: `CurlTransport.Configuration.reachesOnlyPublicAddresses`.
     ///   - timing: The timeout and the number of attempts. The default is 10 seconds and two
@@ -186,6 +217,7 @@ public struct ProtectedResource: Sendable, Hashable {
     ///   `protocolViolation` if the challenge names a document at another origin.
     public static func discover(
         after rejection: ServerError,
+        matching: Matching = .exact,
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
     ) async throws -> ProtectedResource {
@@ -205,13 +237,13 @@ public struct ProtectedResource: Sendable, Hashable {
                 )
             }
             _ = try document.confidentialOrigin("the metadata of a resource")
-            locations = [(document, equivalents(of: identifier))]
+            locations = [(document, equivalents(of: identifier), identifier, matching)]
         } else {
             let path = String(identifier.prefix { $0 != "?" })
-            locations = [(try metadataURL(of: path), equivalents(of: path))]
+            locations = [(try metadataURL(of: path), equivalents(of: path), path, matching)]
             let root = Self.root(of: path)
             if !locations[0].identifiers.contains(root) {
-                locations.append((try metadataURL(of: root), equivalents(of: root)))
+                locations.append((try metadataURL(of: root), equivalents(of: root), path, matching))
             }
         }
         var resource = try await load(locations, client, timing)
@@ -297,10 +329,41 @@ public struct ProtectedResource: Sendable, Hashable {
         )
         return try await exchange.document { metadata in
             let named = metadata["resource"]?.string ?? ""
-            let identifier = location.identifiers.first { $0.isExactly(named) } ?? location.identifiers[0]
-            return try ProtectedResource(metadata: metadata, identifier: identifier)
+            let isPrefix = covers(named, location.requested)
+            let identifier =
+                isPrefix && location.matching == .pathPrefix
+                ? named : location.identifiers.first { $0.isExactly(named) } ?? location.identifiers[0]
+            do throws(OAuth2Error) {
+                return try ProtectedResource(metadata: metadata, identifier: identifier)
+            } catch {
+                guard isPrefix, !named.isExactly(identifier) else { throw error }
+                throw error.adding("`matching: .pathPrefix` accepts prefixes of the requested URL")
+            }
         }
         .content
+    }
+
+    /// Returns whether a resource has the origin of a URL and the first segments of its path.
+    private static func covers(_ resource: String, _ requested: String) -> Bool {
+        guard let prefix = plainPath(resource), let other = plainPath(requested.prefix { $0 != "?" }),
+            prefix.origin == other.origin
+        else { return false }
+        let path = prefix.path.hasSuffix("/") ? prefix.path : prefix.path + "/"
+        return other.path == prefix.path || other.path.utf8.starts(with: path.utf8)
+    }
+
+    /// Returns `nil` for a path that servers may understand in different ways.
+    private static func plainPath(_ text: some StringProtocol) -> (origin: HTTPOrigin, path: String)? {
+        let text = String(text)
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }),
+            let url = URL(string: text), let origin = HTTPOrigin(url), url.user == nil, url.query == nil,
+            url.fragment == nil
+        else { return nil }
+        let path = String(text[endOfOrigin(text)...])
+        let lowercase = path.lowercased()
+        let hasDots = path.split(separator: "/").contains { [".", ".."].contains($0.prefix { $0 != ";" }) }
+        guard !hasDots, !["%2e", "%2f", "%5c", "%25", "//"].contains(where: lowercase.contains) else { return nil }
+        return (origin, path)
     }
 
     /// For an origin, with and without a slash.

@@ -145,6 +145,88 @@ struct ProtectedResourceTests {
     }
 
     @Test(
+        "Accepts a prefix of the URL only where the application says so",
+        arguments: [
+            ("https://api.example/mcp/v1/tools?a=b", "https://api.example/mcp/v1"),
+            ("https://api.example/mcp/v1", "https://api.example/mcp"),
+            ("https://api.example/mcp/v1", "https://api.example/mcp/"),
+            ("https://api.example/mcp/v1", "https://api.example"),
+            ("https://api.example/mcp/v1", "https://api.example/"),
+            ("https://api.example/mcp/v1", "https://api.example:443/mcp"),
+            ("https://api.example/a%20b/c", "https://api.example/a%20b"),
+        ]
+    )
+    func prefixes(url: String, resource: String) async throws {
+        let document = "https://api.example/meta"
+        let challenge = #"Bearer resource_metadata="\#(document)""#
+        let transport = documents([document: metadata(resource)])
+        let found = try await discover(after: url, challenge: challenge, matching: .pathPrefix, transport)
+        #expect(found.identifier == resource)
+        let error = try #require(await failure { try await discover(after: url, challenge: challenge, transport) })
+        #expect(error.code == .protocolViolation)
+        #expect(error.message.contains("at the same origin") && error.message.contains("`matching: .pathPrefix`"))
+        #expect(error.serverText?.expose { $0 } == "resource: \(resource)")
+        #expect(!error.description.contains(resource))
+    }
+
+    @Test("Accepts a prefix at the well-known URLs of the path and of the origin")
+    func prefixAtWellKnownURL() async throws {
+        let place = "https://api.example/.well-known/oauth-protected-resource"
+        for (location, resource) in [
+            (place + "/mcp/v1", "https://api.example/mcp"), (place + "/mcp/v1", "https://api.example"),
+            (place, "https://api.example/mcp"), (place, "https://api.example"),
+            (place + "/mcp/v1", "https://api.example/mcp/v1"),
+        ] {
+            let transport = documents([location: metadata(resource)])
+            let found = try await discover(after: "https://api.example/mcp/v1?a=b", matching: .pathPrefix, transport)
+            #expect(found.identifier == resource)
+        }
+    }
+
+    @Test(
+        "Rejects what isn't a prefix in whole segments at the same origin, also with prefixes",
+        .shows("G14"),
+        arguments: [
+            ("https://api.example/api/x", "https://evil.example/api"),
+            ("https://api.example/api/x", "http://api.example/api"),
+            ("https://api.example/api/x", "https://api.example:8443/api"),
+            ("https://api.example/api/x", "https://api.example.evil.example/api"),
+            ("https://api.example/api/x", "https://api.example@evil.example/api"),
+            ("https://api.example/api/x", "https://me@api.example/api"), ("https://api.example/api/x", "/api"),
+            ("https://api.example/apix", "https://api.example/api"),
+            ("https://api.example/api", "https://api.example/apix"),
+            ("https://api.example/api", "https://api.example/api/x"),
+            ("https://api.example/api", "https://api.example/api/"),
+            ("https://api.example/api/x", "https://api.example/API"),
+            ("https://api.example/api/x", "https://api.example/%61pi"),
+            ("https://api.example/api/x", "https://api.example/api/../api"),
+            ("https://api.example/api/x", "https://api.example/api/."),
+            ("https://api.example/api/%2e%2e/x", "https://api.example/api"),
+            ("https://api.example/api/%2E./x", "https://api.example/api"),
+            ("https://api.example/api/..;a/x", "https://api.example/api"),
+            ("https://api.example/api/%252e%252e/x", "https://api.example/api"),
+            ("https://api.example/api%2Fx", "https://api.example/api"),
+            ("https://api.example/api/..%2fx", "https://api.example/api"),
+            ("https://api.example/api/..%5Cx", "https://api.example/api"),
+            ("https://api.example/api/x", "https://api.example/api\\\\x"),
+            ("https://api.example/api//x", "https://api.example/api"),
+            ("https://api.example/api/x", "https://api.example/api?a=b"),
+            ("https://api.example/api/x?a=b", "https://api.example/api?a=b"),
+            ("https://api.example/api?x=/api/y", "https://api.example/api?x="),
+            ("https://api.example/api/x", "https://api.example/api#"), ("https://api.example/api/x", ""),
+        ]
+    )
+    func falsePrefixes(url: String, resource: String) async throws {
+        let document = "https://api.example/meta"
+        let challenge = #"Bearer resource_metadata="\#(document)""#
+        let transport = documents([document: metadata(resource)])
+        let code = await failureCode {
+            try await discover(after: url, challenge: challenge, matching: .pathPrefix, transport)
+        }
+        #expect(code == .protocolViolation)
+    }
+
+    @Test(
         "Reports a missing document, an outage and a redirect",
         .shows("G14"),
         arguments: [
@@ -249,9 +331,15 @@ struct ProtectedResourceTests {
     private func discover(
         after url: String,
         challenge: String? = nil,
+        matching: ProtectedResource.Matching = .exact,
         _ transport: MockTransport
     ) async throws -> ProtectedResource {
         let error = try await rejection(of: url, challenge: challenge)
-        return try await ProtectedResource.discover(after: error, client: client(transport), timing: timing)
+        return try await ProtectedResource.discover(
+            after: error,
+            matching: matching,
+            client: client(transport),
+            timing: timing
+        )
     }
 }
