@@ -53,9 +53,10 @@ public struct AuthorizationServer: Sendable, Hashable {
     /// §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)), as LemonLDAP::NG does.
     ///
     /// If true, a 400 response with this code to a refresh request ends the grant, and callers get
-    /// the code `reauthenticationRequired`. The default is false, because `invalid_request` can also
-    /// mean that the request is malformed, such as after a change of the server's configuration: the
-    /// client keeps the refresh token, and callers get the code `requestRejected`.
+    /// the code `reauthenticationRequired`. The default is false, because `invalid_request` can
+    /// also mean that the request is malformed, such as after a change of the server's
+    /// configuration: the client keeps the refresh token, and callers get the code
+    /// `requestRejected`.
     public var endsGrantsWithInvalidRequest = false
     /// A Boolean value that indicates whether the token endpoint takes JSON objects instead of the
     /// forms of RFC 6749, as some services that exchange a platform's token do.

@@ -20,8 +20,9 @@ struct AlgorithmChoice: Sendable {
         synonyms = []
     }
 
-    /// The choice is what the caller names or the only one that the key supports. Of two names of
-    /// one operation, it's `EdDSA`: RFC 9864 deprecates it
+    /// The choice is what the caller names or the only one that the key supports.
+    ///
+    /// Of two names of one operation, it's `EdDSA`: RFC 9864 deprecates it
     /// ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)), but many implementations
     /// accept no other.
     init(for keyType: KeyType, curve: String?, named wanted: JWSAlgorithm?) throws(TokenError) {
