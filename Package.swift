@@ -205,8 +205,8 @@ let package = Package(
         .testTarget(
             name: "InteropTests",
             dependencies: [
-                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "WorkloadIdentity", "OAuth2", "Networking",
-                "TokenGeneration", "TestPrograms", "TestSupport",
+                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "SharedStores", "WorkloadIdentity",
+                "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
             ],
             packageAccess: false,
             swiftSettings: settings
