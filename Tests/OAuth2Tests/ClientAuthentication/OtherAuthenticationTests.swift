@@ -81,7 +81,7 @@ struct OtherAuthenticationTests {
             ("a", "b c", ClientSecretBasic.Encoding.form, "raw"), ("a/b", "c", .form, "raw"),
             ("a", "b+c", .raw, "form"),
             ("a", "b", .form, nil), ("a", "b", .raw, nil), ("a:b", "c d", .form, nil),
-        ]
+        ] as [(String, String, ClientSecretBasic.Encoding, String?)]
     )
     func otherEncoding(id: String, secret: String, encoding: ClientSecretBasic.Encoding, other: String?) async throws {
         let basic = ClientSecretBasic.clientSecretBasic(clientID: id, secret: Secret(secret), encoding: encoding)

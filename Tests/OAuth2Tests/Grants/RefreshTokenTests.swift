@@ -72,9 +72,8 @@ struct RefreshTokenTests {
     func invalidRequest(ends: Bool, answer: String, status: Int, code: OAuth2Error.Code) async throws {
         let time = ManualTime()
         defer { time.end() }
-        let body = Data(#"{"error":"\#(answer)"}"#.utf8)
         let transport = MockTransport(
-            steps: [.tokens("a1", refresh: "refresh-1"), .respond(.init(status: status, body: body)), .tokens("a2")],
+            steps: [.tokens("a1", refresh: "refresh-1"), .error(answer, status: status), .tokens("a2")],
             time: time.timeSource
         ) { _ in .init(status: 404) }
         var server = OAuth2Fixture.server
