@@ -14,6 +14,8 @@ servers = {
     "django": "django-oauth-toolkit",
     "authlib": "Authlib",
     "idpyoidc": "idpyoidc",
+    "canaille": "Canaille",
+    "mock": "oidc-provider-mock",
 }
 order = [
     "Discovery (OpenID Connect)", "Discovery (RFC 8414)", "`none`", "`client_secret_basic`", "`client_secret_post`",
@@ -79,6 +81,8 @@ print(f"""| server | version | written in |
 | [django-oauth-toolkit](https://github.com/django-oauth/django-oauth-toolkit) | {importlib.metadata.version("django-oauth-toolkit")} | Python |
 | [Authlib](https://github.com/authlib/authlib) with Flask | {importlib.metadata.version("authlib")} | Python |
 | [idpyoidc](https://github.com/IdentityPython/idpy-oidc) with Flask | {importlib.metadata.version("idpyoidc")} | Python |
+| [Canaille](https://gitlab.com/yaal/canaille) on Authlib | {importlib.metadata.version("canaille")} | Python |
+| [oidc-provider-mock](https://github.com/geigerzaehler/oidc-provider-mock) on Authlib | {importlib.metadata.version("oidc-provider-mock")} | Python |
 """)
 print("| feature | " + " | ".join(servers.values()) + " |")
 print("|---|" + "---|" * len(servers))

@@ -12,6 +12,9 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case django
     case authlib
     case idpyoidc
+    case canaille
+    /// oidc-provider-mock.
+    case mock
 
     var testDescription: String { rawValue }
 
@@ -20,12 +23,15 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     /// The ID of the client that acts for users.
     var web: String { self == .django ? "code" : "client_secret_basic" }
 
+    /// A scope for a user's tokens. Without `openid`, Canaille's are equal within a second.
+    var userScope: String { self == .idpyoidc || self == .canaille ? "openid" : "read" }
+
     /// The clients' secret, with as many special characters as the server supports.
     var secret: Secret {
         switch self {
         case .glewlwyd, .idpyoidc: Secret("s3cret-of-a-client-0123456789-abcdef")
         case .django: Secret("s3cret:/+=& %7E of a client 0123456789")
-        case .authlib: Secret("s3cret:/+=&%7E-of-a-client-0123456789")
+        case .authlib, .canaille, .mock: Secret("s3cret:/+=&%7E-of-a-client-0123456789")
         }
     }
 
@@ -42,7 +48,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     /// Returns the server, from a document that names its OAuth 2 endpoints.
     func server() async throws -> AuthorizationServer {
         var options = AuthorizationServerDiscovery.Options()
-        options.documents = [self == .glewlwyd || self == .idpyoidc ? .openID : .oauth2]
+        options.documents = [self == .glewlwyd || self == .idpyoidc || self == .mock ? .openID : .oauth2]
         options.timing.timeout = .seconds(120)
         return try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
     }
@@ -63,7 +69,9 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     /// Returns a grant that works without the user's help: the client's credentials or a user's
     /// refresh token.
     func grant(clientID: String? = nil) async throws -> any Grant {
-        guard self == .idpyoidc else { return ClientCredentialsGrant(scope: "read") }
+        guard self == .idpyoidc || self == .canaille || self == .mock else {
+            return ClientCredentialsGrant(scope: "read")
+        }
         return RefreshTokenGrant(refreshToken: try await refreshToken(scope: "openid", clientID: clientID))
     }
 
@@ -130,7 +138,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         switch self {
         case .glewlwyd: error.status == 400 && error.serverCode == nil
         case .idpyoidc: error.serverCode == "invalid_request"
-        case .django, .authlib: error.serverCode == "unsupported_grant_type"
+        case .django, .authlib, .canaille, .mock: error.serverCode == "unsupported_grant_type"
         }
     }
 
@@ -163,6 +171,30 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
 
 /// Sessions of the user `ada`, as values of the `Cookie` header field.
 extension OAuth2Peer {
+    /// Returns the URL to which the authorization endpoint redirects the signed-in user `ada`.
+    func answer(to url: URL, clientID: String? = nil) async throws -> URL {
+        let client = NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
+        var request = URLRequest(url: url)
+        switch self {
+        case .authlib, .idpyoidc: break
+        case .django: request.setValue(try await djangoSession(), forHTTPHeaderField: "Cookie")
+        case .canaille: request.setValue(try await canailleSession(), forHTTPHeaderField: "Cookie")
+        case .mock:
+            request.httpMethod = "POST"
+            request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data("sub=ada".utf8)
+        case .glewlwyd:
+            let cookie = try await glewlwydSession(clientID: clientID)
+            request = URLRequest(url: try #require(URL(string: url.absoluteString + "&g_continue")))
+            request.setValue(cookie, forHTTPHeaderField: "Cookie")
+        }
+        let back = try await #require(throws: ServerError.self, "the authorization endpoint didn't redirect") {
+            try await client.makeRequest(request)
+        }
+        let location = try #require(back.headers["Location"], "the status was \(back.errorCode)")
+        return try #require(URL(string: location))
+    }
+
     func djangoSession() async throws -> String {
         let login = try #require(URL(string: try base + "/login"))
         return Self.cookie(try await client.response(for: URLRequest(url: login), options: RequestOptions()).headers)
@@ -182,6 +214,24 @@ extension OAuth2Peer {
         let cookie = Self.cookie(try await call("POST", "/auth/", login, cookie: nil))
         _ = try await call("PUT", "/auth/grant/\(clientID ?? web)", ["scope": "openid read"], cookie: cookie)
         return cookie
+    }
+
+    /// Signs in the user with Canaille's login form.
+    func canailleSession() async throws -> String {
+        func submit(_ path: String, _ form: String, cookie: String?) async throws -> String {
+            var request = URLRequest(url: try #require(URL(string: try base + path)))
+            request.httpMethod = "POST"
+            request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+            if let cookie { request.setValue(cookie, forHTTPHeaderField: "Cookie") }
+            request.httpBody = Data(form.utf8)
+            let browser = NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
+            let redirect = try await #require(throws: ServerError.self, "the login failed") {
+                try await browser.makeRequest(request)
+            }
+            return Self.cookie(redirect.headers)
+        }
+        let cookie = try await submit("/login", "login=ada", cookie: nil)
+        return try await submit("/auth/password", "password=engine-1843", cookie: cookie)
     }
 
     private static func cookie(_ headers: HTTPHeaders) -> String {

@@ -46,7 +46,7 @@ struct RequestServerTests {
     func signedRequests(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("Signed authorization requests", peer) {
             let server = try await peer.server()
-            let client = peer == .authlib ? "signed_requests" : peer.web
+            let client = peer == .authlib || peer == .canaille ? "signed_requests" : peer.web
             let request = try AuthorizationRequest(
                 clientID: client,
                 redirectURI: "https://client.example/callback",
@@ -62,21 +62,28 @@ struct RequestServerTests {
                 #expect(try await redirect(of: url, cookie: peer.djangoSession()) == "error=400")
                 return .lacks
             }
-            try await checkRedirect(of: url, peer)
+            let cookie = peer == .canaille ? try await peer.canailleSession() : nil
             let forged = try await SignedAuthorizationRequest(
                 request,
                 for: server,
                 signingService: try ES256SigningService(key: .generate(.es256), keyID: "client-1")
             )
             let forgedURL = try #require(URL(string: try forged.url(at: server).absoluteString + more))
-            #expect(try await redirect(of: forgedURL).contains("error"))
+            if peer == .mock {
+                // The server ignores the signed request and shows its form.
+                #expect(server.metadata["request_parameter_supported"] != true)
+                _ = try await peer.client.makeRequest(URLRequest(url: forgedURL))
+                return .lacks
+            }
+            try await checkRedirect(of: url, peer, cookie: cookie)
+            #expect(try await redirect(of: forgedURL, cookie: cookie).contains("error"))
             return peer == .idpyoidc ? .differs("also requires `redirect_uri` outside the signed request") : .passed
         }
     }
 
     /// Checks that the server redirects the user to the login page, or back with a code.
-    private func checkRedirect(of url: URL, _ peer: OAuth2Peer) async throws {
-        let location = try await redirect(of: url)
+    private func checkRedirect(of url: URL, _ peer: OAuth2Peer, cookie: String? = nil) async throws {
+        let location = try await redirect(of: url, cookie: cookie)
         if peer == .glewlwyd {
             #expect(location.contains("/login.html?"))
         } else {
@@ -212,6 +219,13 @@ struct ResourceServerTests {
             let request = URLRequest(url: try resource(of: peer))
             let source = try await source(of: peer, scope: peer == .django ? "write" : "openid read")
             _ = try await client(source).makeRequest(request)
+            if peer == .mock {
+                let unknown = StaticTokenSource(AccessToken(value: Secret("unknown-token"), requested: .now))
+                let refused = try await refusal(of: unknown, at: peer)
+                #expect(refused.errorCode == 400)
+                #expect(refused.headers["WWW-Authenticate"] == nil)
+                return .differs("its only resource, UserInfo, responds to unknown tokens with 400 `access_denied`")
+            }
             // The resource rejects an unknown token, and the client retries with another.
             let unknown = AccessToken(value: Secret("unknown-token"), requested: .now)
             let changing = ClosureTokenSource { need in
@@ -220,24 +234,27 @@ struct ResourceServerTests {
             _ = try await client(changing).makeRequest(request)
             let refused = try await refusal(of: StaticTokenSource(unknown), at: peer)
             #expect(refused.errorCode == 401)
-            guard peer == .django || peer == .authlib else {
+            guard peer == .django || peer == .authlib || peer == .canaille else {
                 #expect(refused.headers["WWW-Authenticate"] == nil)
                 return .differs("its only resource, UserInfo, sends 401 without a challenge")
             }
             #expect(refused.challenge("Bearer")?.parameters["error"] == "invalid_token")
 
-            // A token that expires early.
-            let renewing = OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)
-            let renewingClient = NetworkClient(interceptors: [renewing], options: .init(timeout: .seconds(120)))
-            _ = try await renewingClient.makeRequest(request)
-            let first = try await renewing.accessToken().value
-            _ = try await peer.post("/test/expire", ["token": first.expose { $0 }])
-            _ = try await renewingClient.makeRequest(request)
-            #expect(try await renewing.accessToken().value != first)
+            // A token that expires early. Canaille's refresh token would expire with it.
+            if peer != .canaille {
+                let renewing = OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)
+                let renewingClient = NetworkClient(interceptors: [renewing], options: .init(timeout: .seconds(120)))
+                _ = try await renewingClient.makeRequest(request)
+                let first = try await renewing.accessToken().value
+                _ = try await peer.post("/test/expire", ["token": first.expose { $0 }])
+                _ = try await renewingClient.makeRequest(request)
+                #expect(try await renewing.accessToken().value != first)
+            }
 
-            let narrow = try await refusal(of: self.source(of: peer, scope: "openid"), at: peer)
+            let scope = peer == .canaille ? "read" : "openid"
+            let narrow = try await refusal(of: self.source(of: peer, scope: scope), at: peer)
             #expect(narrow.errorCode == 403)
-            guard peer == .authlib else {
+            guard peer == .authlib || peer == .canaille else {
                 #expect(narrow.cause?.code == .insufficientScope)
                 return .passed
             }
@@ -297,7 +314,8 @@ struct ResourceServerTests {
         let text =
             switch peer {
             case .django, .authlib: "\(try peer.base)/api"
-            case .glewlwyd, .idpyoidc: "\(try peer.issuer)/userinfo"
+            case .glewlwyd, .idpyoidc, .mock: "\(try peer.issuer)/userinfo"
+            case .canaille: "\(try peer.issuer)/oauth/userinfo"
             }
         return try #require(URL(string: text))
     }

@@ -104,7 +104,7 @@ struct RefreshTokenTests {
         } else {
             // The refresh token survives.
             #expect(try await authenticator.text() == "a2")
-            #expect(transport.requests.last?.formValue("refresh_token") == "refresh-1")
+            #expect(transport.forms.last?["refresh_token"] == "refresh-1")
         }
     }
 
