@@ -197,6 +197,7 @@ struct SecrecyTests {
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
+            ProtectedResource.Matching.pathPrefix,
             UserHint.loginHintToken(Secret(secret)),
             BackchannelAuthentication(
                 requestID: Secret(secret),
