@@ -68,6 +68,21 @@ int floor_encrypt(floor_decrypter *decrypter, const floor_message *message, uint
 
 void floor_decrypter_free(floor_decrypter *decrypter);
 
+/// libcurl's multi interface with epoll in one thread: the same requests without a client.
+typedef struct floor_client floor_client;
+
+/// Prepares `count` transfers, each with a connection of its own.
+/// `fields` are lines such as `Name: value`. `bundle` is a file of trusted certificates, or NULL.
+/// Returns NULL without libcurl.
+floor_client *floor_client_create(
+    const char *url, const char *const *fields, int field_count, int count, const char *bundle);
+
+/// Repeats all transfers for a duration. Returns the number of responses with status 200 and a body
+/// of this size, or -1 after any other.
+long floor_client_run(floor_client *client, uint64_t nanoseconds, size_t body_size);
+
+void floor_client_free(floor_client *client);
+
 /// Keeps a processor busy without using memory.
 void floor_spin(long times);
 

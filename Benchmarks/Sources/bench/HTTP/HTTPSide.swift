@@ -140,20 +140,21 @@ struct HTTPFigures {
 
 extension HTTPFigures {
     /// Creates the mean of the middle half of each figure, because the median misrepresents a
-    /// client
-    /// that is either fast or slow.
+    /// client that is either fast or slow.
     ///
     /// - Parameter turns: The turns, at least one.
     init(middleOf turns: [HTTPFigures]) {
-        func middle(_ figure: (HTTPFigures) -> Double) -> Double {
-            let sorted = turns.map(figure).sorted().dropFirst(turns.count / 4).dropLast(turns.count / 4)
-            return sorted.reduce(0, +) / Double(sorted.count)
-        }
         self.init(
-            perSecond: middle(\.perSecond),
-            perProcessorSecond: middle(\.perProcessorSecond),
-            medianLatency: middle(\.medianLatency)
+            perSecond: Self.middle(turns.map(\.perSecond)),
+            perProcessorSecond: Self.middle(turns.map(\.perProcessorSecond)),
+            medianLatency: Self.middle(turns.map(\.medianLatency))
         )
+    }
+
+    /// Returns the mean of the middle half of figures.
+    static func middle(_ figures: [Double]) -> Double {
+        let sorted = figures.sorted().dropFirst(figures.count / 4).dropLast(figures.count / 4)
+        return sorted.reduce(0, +) / Double(sorted.count)
     }
 }
 

@@ -49,9 +49,11 @@ struct HTTPSuite {
 
     private func measure(_ name: String, url: URL, tasks: Int, _ token: FixedToken) async throws -> HTTPComparison {
         var turns: [[HTTPFigures]] = []
+        var floors: [Double] = []
         var pairs: [HTTPLayer.Pair] = []
         for _ in 0..<max(1, arguments.rounds / Self.roundsPerClient) {
-            let rounds = try await compare(url: url, tasks: tasks, token)
+            let (rounds, floor) = try await compare(url: url, tasks: tasks, token)
+            floors += floor
             turns = turns.isEmpty ? rounds : zip(turns, rounds).map { $0 + $1 }
             pairs += try await compareLayer(url: url, tasks: tasks, token)
         }
@@ -61,13 +63,18 @@ struct HTTPSuite {
             layer: HTTPLayer(pairs),
             peer: HTTPFigures(middleOf: turns[1]),
             tunedPeer: HTTPFigures(middleOf: turns[2]),
-            session: HTTPFigures(middleOf: turns[3])
+            session: HTTPFigures(middleOf: turns[3]),
+            floor: HTTPFigures.middle(floors)
         )
     }
 
     /// Measures new clients that send the same header fields: ours, async-http-client with its
-    /// defaults and with 64 connections, URLSession.
-    private func compare(url: URL, tasks: Int, _ token: FixedToken) async throws -> [[HTTPFigures]] {
+    /// defaults and with 64 connections, URLSession, and libcurl in C.
+    private func compare(
+        url: URL,
+        tasks: Int,
+        _ token: FixedToken
+    ) async throws -> (turns: [[HTTPFigures]], floors: [Double]) {
         let fields = HTTPSide.clientFields(token)
         let sides = [
             try HTTPSide.client(url, token),
@@ -75,15 +82,18 @@ struct HTTPSuite {
             HTTPSide.asyncHTTPClient(url, fields, connections: 64),
             HTTPSide.urlSession(url, fields),
         ]
-        var turns: [[HTTPFigures]] = sides.map { _ in [] }
+        let floor = try LibcurlSide(url, fields, tasks: tasks)
+        var (turns, floors): ([[HTTPFigures]], [Double]) = (sides.map { _ in [] }, [])
         for side in sides { _ = try await side.run(tasks: tasks, nanoseconds: 200_000_000) }
+        _ = try floor.run(nanoseconds: 200_000_000)
         for _ in 0..<Self.roundsPerClient {
             for (index, side) in sides.enumerated() {
                 turns[index].append(try await side.run(tasks: tasks, nanoseconds: 100_000_000))
             }
+            floors.append(try floor.run(nanoseconds: 100_000_000))
         }
         for side in sides { try await side.stop() }
-        return turns
+        return (turns, floors)
     }
 
     /// Measures NetworkClient and its transport in many short turns, each equally often first,
@@ -116,7 +126,11 @@ struct HTTPComparison {
     /// async-http-client with 64 connections, our default.
     let tunedPeer: HTTPFigures
     let session: HTTPFigures
+    /// The requests of libcurl in C per CPU second.
+    let floor: Double
 
+    /// Our requests per CPU second divided by those of libcurl in C.
+    var againstFloor: Double { ours.perProcessorSecond / floor }
     /// Our requests per CPU second divided by those of async-http-client.
     var againstPeer: Double { ours.perProcessorSecond / peer.perProcessorSecond }
     /// Our requests per CPU second divided by those of async-http-client with 64 connections.
@@ -164,9 +178,8 @@ struct HTTPReport {
             row(
                 "case",
                 [
-                    "ours/s", "ours", "µs", "AHC/s", "AHC", "µs", "AHC 64/s", "AHC 64", "µs", "URLS", "× AHC",
-                    "× AHC 64",
-                    "× URLS", "client +",
+                    "ours/s", "ours", "µs", "AHC/s", "AHC", "µs", "AHC 64/s", "AHC 64", "µs", "URLS", "libcurl",
+                    "× AHC", "× AHC 64", "× URLS", "× libcurl", "client +",
                 ]
             )
         )
@@ -208,11 +221,13 @@ struct HTTPReport {
                 ("ahc64_latency_us", comparison.tunedPeer.medianLatency),
                 ("urlsession_per_s", session.perSecond), ("urlsession_per_cpu_s", session.perProcessorSecond),
                 ("urlsession_latency_us", session.medianLatency),
+                ("libcurl_per_cpu_s", comparison.floor),
                 ("client_per_s", comparison.layer.client.perSecond),
                 ("client_per_cpu_s", comparison.layer.client.perProcessorSecond),
                 ("fields_per_cpu_s", comparison.layer.base.perProcessorSecond),
                 ("vs_ahc", comparison.againstPeer),
                 ("vs_ahc64", comparison.againstTunedPeer), ("vs_urlsession", comparison.againstSession),
+                ("vs_libcurl", comparison.againstFloor),
                 ("client_overhead", comparison.layer.overhead), ("client_cost_us", comparison.layer.cost),
             ]
             let members = figures.map { "\"\($0)\":\(String(format: "%.3f", $1))" }.joined(separator: ",")
@@ -221,11 +236,11 @@ struct HTTPReport {
             let counts = [
                 ours.perSecond, ours.perProcessorSecond, ours.medianLatency, peer.perSecond, peer.perProcessorSecond,
                 peer.medianLatency, comparison.tunedPeer.perSecond, comparison.tunedPeer.perProcessorSecond,
-                comparison.tunedPeer.medianLatency, session.perProcessorSecond,
+                comparison.tunedPeer.medianLatency, session.perProcessorSecond, comparison.floor,
             ].map { String(format: "%.0f", $0) }
-            let ratios = [comparison.againstPeer, comparison.againstTunedPeer, comparison.againstSession].map {
-                String(format: "%.2f", $0)
-            }
+            let ratios = [
+                comparison.againstPeer, comparison.againstTunedPeer, comparison.againstSession, comparison.againstFloor,
+            ].map { String(format: "%.2f", $0) }
             let added = String(format: "%.1f µs %.0f %%", comparison.layer.cost, comparison.layer.overhead * 100)
             print(row(comparison.name, counts + ratios + [added]))
         }
