@@ -19,7 +19,7 @@ public struct ResourceDemand: Sendable, Hashable, Redacted {
     /// ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
     ///
     /// The library never fetches it unasked, but with
-    /// ``ProtectedResource/discover(after:client:timing:)``.
+    /// ``ProtectedResource/discover(after:matching:client:timing:)``.
     public var resourceMetadata: URL?
     /// The claims that the next token must have, as the JSON text of the parameter `claims` of an
     /// authorization or token request ([claims
