@@ -98,7 +98,7 @@ public struct ClientSecretBasic: ClientAuthentication {
     fileprivate var advice: String? {
         otherEncoding.map { other in
             "form encoding changes the client ID or secret, and not every server decodes them: "
-                + "try `ClientSecretBasic.Encoding.\(other)`, or --basic-encoding \(other)"
+                + "try `ClientSecretBasic.Encoding.\(other)` (jwt token --basic-encoding \(other))"
         }
     }
 }

@@ -170,9 +170,9 @@ public struct ProtectedResource: Sendable, Hashable {
         public static let pathPrefix = Self(wrapped: .pathPrefix)
     }
 
-    /// A document that may have the metadata, the resources that it may describe, and the URL whose
-    /// prefixes the application accepts.
-    private typealias Location = (url: URL, identifiers: [String], requested: String, matching: Matching)
+    /// A document that may have the metadata, the resources that it may describe, and the URL of a
+    /// request with the rule for its prefixes, if there was a request.
+    private typealias Location = (url: URL, identifiers: [String], request: (url: String, matching: Matching)?)
 
     /// Loads the metadata of a resource whose identifier is known
     /// ([RFC 9728 §3](https://www.rfc-editor.org/rfc/rfc9728#section-3)).
@@ -192,7 +192,7 @@ public struct ProtectedResource: Sendable, Hashable {
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
     ) async throws -> ProtectedResource {
-        try await load([(try metadataURL(of: identifier), [identifier], identifier, .exact)], client, timing)
+        try await load([(try metadataURL(of: identifier), [identifier], nil)], client, timing)
     }
 
     /// Loads the metadata of a resource that rejected a request
@@ -237,13 +237,13 @@ public struct ProtectedResource: Sendable, Hashable {
                 )
             }
             _ = try document.confidentialOrigin("the metadata of a resource")
-            locations = [(document, equivalents(of: identifier), identifier, matching)]
+            locations = [(document, equivalents(of: identifier), (identifier, matching))]
         } else {
             let path = String(identifier.prefix { $0 != "?" })
-            locations = [(try metadataURL(of: path), equivalents(of: path), path, matching)]
+            locations = [(try metadataURL(of: path), equivalents(of: path), (path, matching))]
             let root = Self.root(of: path)
             if !locations[0].identifiers.contains(root) {
-                locations.append((try metadataURL(of: root), equivalents(of: root), path, matching))
+                locations.append((try metadataURL(of: root), equivalents(of: root), (path, matching)))
             }
         }
         var resource = try await load(locations, client, timing)
@@ -329,9 +329,9 @@ public struct ProtectedResource: Sendable, Hashable {
         )
         return try await exchange.document { metadata in
             let named = metadata["resource"]?.string ?? ""
-            let isPrefix = covers(named, location.requested)
+            let isPrefix = location.request.map { covers(named, $0.url) } ?? false
             let identifier =
-                isPrefix && location.matching == .pathPrefix
+                isPrefix && location.request?.matching == .pathPrefix
                 ? named : location.identifiers.first { $0.isExactly(named) } ?? location.identifiers[0]
             do throws(OAuth2Error) {
                 return try ProtectedResource(metadata: metadata, identifier: identifier)
@@ -349,7 +349,7 @@ public struct ProtectedResource: Sendable, Hashable {
             prefix.origin == other.origin
         else { return false }
         let path = prefix.path.hasSuffix("/") ? prefix.path : prefix.path + "/"
-        return other.path == prefix.path || other.path.utf8.starts(with: path.utf8)
+        return other.path.isExactly(prefix.path) || other.path.utf8.starts(with: path.utf8)
     }
 
     /// Returns `nil` for a path that servers may understand in different ways.

@@ -185,8 +185,8 @@ for number, note in enumerate(
         "jose and jwx 10,000. node-jose refuses counts above 10,000, too. For such a recipient, "
         "choose a smaller count (`jwt encrypt --iterations`) and a password of high entropy.",
         "`PS256`, `PS384` and `PS512`: the salt is as long as the hash (RFC 7518 §3.5), and the library "
-        "rejects other lengths. Signers with another salt length, which Erlang's can have, need a "
-        "setting of theirs.",
+        "rejects other lengths. Set signers with another default, such as Erlang's, to the "
+        "hash's length.",
         "Some libraries trim leading zeros from the halves of ECDSA signatures or from an ECDH "
         "secret. Then about one token in 128 or 256 fails: RFC 7518 §3.4 fixes the length of "
         "signatures, and SP 800-56A that of secrets.",

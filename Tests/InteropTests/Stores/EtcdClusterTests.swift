@@ -12,7 +12,7 @@ import Testing
     .serialized,
     .enabled(
         if: Interop.variable("INTEROP_ETCD") != nil,
-        "requires servers beside the gate; run “bash Tests/Interop/servers”"
+        "requires servers that the gate doesn't start; run “bash Tests/Interop/servers”"
     ),
     .timeLimit(.minutes(20))
 )

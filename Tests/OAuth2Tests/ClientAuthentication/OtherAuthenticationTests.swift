@@ -92,7 +92,8 @@ struct OtherAuthenticationTests {
             #expect(error.code == .invalidClient)
             #expect(error.message.contains("ClientSecretBasic.Encoding") == (other != nil))
             if let other {
-                #expect(error.message.contains("`ClientSecretBasic.Encoding.\(other)`, or --basic-encoding \(other)"))
+                let setting = "`ClientSecretBasic.Encoding.\(other)` (jwt token --basic-encoding \(other))"
+                #expect(error.message.contains(setting))
             }
             if secret.utf8.count > 1 { #expect(!error.message.contains(secret)) }
             fixture.time.advance(by: .seconds(60))

@@ -69,6 +69,7 @@ struct ProtectedResourceTests {
         arguments: [
             #"{}"#, #"{"resource":7}"#, #"{"resource":"https://api.example/other"}"#,
             #"{"resource":"https://api.example/mcp/"}"#, #"{"resource":"https://API.example/mcp"}"#,
+            #"{"resource":"https://api.example"}"#,
             #"{"resource":"https://api.example/mcp","authorization_servers":[7]}"#,
             #"{"resource":"https://api.example/mcp","authorization_servers":{}}"#,
             #"{"resource":"https://api.example/mcp","scopes_supported":[null]}"#, "[]", "<html>",
@@ -76,10 +77,11 @@ struct ProtectedResourceTests {
     )
     func badDocuments(text: String) async throws {
         let transport = MockTransport(time: time.timeSource) { _ in .json(text) }
-        let code = await failureCode {
+        let error = await failure {
             try await ProtectedResource.discover("https://api.example/mcp", client: client(transport), timing: timing)
         }
-        #expect(code == .protocolViolation)
+        #expect(error?.code == .protocolViolation)
+        #expect(error?.message.contains("matching") == false)
     }
 
     // MARK: Challenges
