@@ -195,27 +195,6 @@ public struct AccessTokenVerifier: Sendable {
         try await stopped(at: policy.currentDate()).decision(about: request, requirement)
     }
 
-    /// Checks further requirements of a request whose token is already verified.
-    ///
-    /// A server that verifies the token in one place and knows the route's requirement in another
-    /// calls it there.
-    ///
-    /// ```swift
-    /// try verifier.check(token, requires: AccessRequirement(scope: ["orders.write"]))
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - token: The request's token, verified by ``verify(_:requires:)``.
-    ///   - requirement: The requirements.
-    /// - Throws: ``AccessRefusal`` with the code `insufficientScope` or
-    ///   `insufficientAuthentication`, with the response to send.
-    public func check(
-        _ token: VerifiedAccessToken,
-        requires requirement: AccessRequirement
-    ) throws(AccessRefusal) {
-        try check(requirement, token, token.binding == .key ? .dpop : .bearer)
-    }
-
     /// Returns the verifier with fixed clocks, so that all checks of one request use the same time.
     private func stopped(at now: Date) -> Self {
         var verifier = self
@@ -318,46 +297,6 @@ public struct AccessTokenVerifier: Sendable {
             statusLists: statusLists,
             use: use
         )
-    }
-
-    // MARK: Requirements
-
-    private func check(
-        _ requirement: AccessRequirement,
-        _ token: VerifiedAccessToken,
-        _ scheme: PresentedToken.Scheme
-    ) throws(AccessRefusal) {
-        guard requirement.scope.allSatisfy({ name in token.scope.contains(where: name.isExactly) }) else {
-            let demand = ResourceDemand(scope: requirement.scope)
-            let challenge = challenge(scheme, .insufficientScope, "The access token has insufficient scope", demand)
-            throw AccessRefusal(.insufficientScope, "the access token has insufficient scope", challenges: [challenge])
-        }
-        guard let shortcoming = shortcoming(of: token, requirement) else { return }
-        let demand = ResourceDemand(
-            acrValues: requirement.acrValues,
-            maxAge: requirement.maximumAuthenticationAge
-        )
-        let challenge = challenge(scheme, .insufficientUserAuthentication, "The user must authenticate again", demand)
-        throw AccessRefusal(.insufficientAuthentication, shortcoming, challenges: [challenge])
-    }
-
-    private func shortcoming(of token: VerifiedAccessToken, _ requirement: AccessRequirement) -> String? {
-        if !requirement.acrValues.isEmpty {
-            guard let found = token.claims["acr"]?.string, requirement.acrValues.contains(where: found.isExactly) else {
-                return "the user hasn't authenticated with an accepted authentication context class"
-            }
-        }
-        if let maximumAge = requirement.maximumAuthenticationAge {
-            let now = policy.currentDate().timeIntervalSince1970
-            let leeway = max(policy.leeway, .zero) / .seconds(1)
-            guard let time = token.claims["auth_time"]?.number?.double, time <= now + leeway else {
-                return "the time of the user's authentication is unknown"
-            }
-            guard now - time <= maximumAge / .seconds(1) + leeway else {
-                return "the user authenticated too long ago"
-            }
-        }
-        return nil
     }
 
     /// Only an accepted token may cause a request, so this follows the other checks

@@ -69,24 +69,6 @@ public struct VerifiedAccessToken: Sendable {
     }
 }
 
-/// The requirements of a request in addition to a valid token.
-public struct AccessRequirement: Sendable, Hashable {
-    /// The scope names that the token must have, all of them.
-    public var scope: [String]
-    /// The acceptable authentication context classes, best first; empty to accept all
-    /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)).
-    public var acrValues: [String]
-    /// The maximum time since the user authenticated; `nil` to accept any.
-    public var maximumAuthenticationAge: Duration?
-
-    /// Creates a requirement.
-    public init(scope: [String] = [], acrValues: [String] = [], maximumAuthenticationAge: Duration? = nil) {
-        self.scope = scope
-        self.acrValues = acrValues
-        self.maximumAuthenticationAge = maximumAuthenticationAge
-    }
-}
-
 /// The parts of a request, without its body, that decide whether a resource server accepts it.
 public struct ProtectedRequest: Sendable, Redacted {
     /// The method.

@@ -1,6 +1,7 @@
 public import Foundation
 public import Networking
 public import OAuth2
+internal import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 

@@ -1,5 +1,6 @@
 public import Networking
 public import OAuth2
+internal import OpenSSLCrypto
 
 /// A token store that any number of hosts share, on a service that never sees tokens.
 ///

@@ -82,6 +82,7 @@ import OpenSSLCrypto
         guard let roots = authentication.roots else { return }
         let requirement = authentication.isRequired ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
         unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | requirement, nil)
+        unsafe CertificateMessage.check(on: pointer)
         for root in roots {
             // The store and the list of names hold their own references and copies.
             let isAdded = try unsafe root.withX509 { root in

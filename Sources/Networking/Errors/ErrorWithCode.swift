@@ -19,10 +19,6 @@ extension ErrorWithCode {
         guard let endpoint else { return nil }
         let text = [UInt8]("\(errorCode)_\(endpoint)".utf8)
         let digest = try? text.withBytes { bytes throws(CryptoError) in try HashFunction.md5.hash(bytes) }
-        guard let digest else { return nil }
-        return digest.reduce(into: "") { hex, byte in
-            hex += String(byte >> 4, radix: 16)
-            hex += String(byte & 0x0F, radix: 16)
-        }
+        return digest?.hexadecimal
     }
 }

@@ -30,8 +30,8 @@ package enum PercentEncoding {
         encoded.reserveCapacity(octets.count)
         for (index, byte) in octets.enumerated() {
             let isEscape =
-                byte == UInt8(ascii: "%") && index + 2 < octets.count && hexValue(octets[index + 1]) != nil
-                && hexValue(octets[index + 2]) != nil
+                byte == UInt8(ascii: "%") && index + 2 < octets.count && octets[index + 1].hexadecimalValue != nil
+                && octets[index + 2].hexadecimalValue != nil
             if isEscape || isAllowed(byte) { encoded.append(byte) } else { escape(byte, into: &encoded) }
         }
         return String(decoding: encoded, as: UTF8.self)
@@ -52,7 +52,7 @@ package enum PercentEncoding {
                 decoded.append(byte)
                 continue
             }
-            guard let high = bytes.next().flatMap(hexValue), let low = bytes.next().flatMap(hexValue) else {
+            guard let high = bytes.next()?.hexadecimalValue, let low = bytes.next()?.hexadecimalValue else {
                 return nil
             }
             decoded.append(high << 4 | low)
@@ -84,15 +84,6 @@ package enum PercentEncoding {
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
-    }
-
-    package static func hexValue(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }
 
@@ -145,7 +136,7 @@ package enum FormURLEncoded {
         var rest = Array(octets)[...]
         var decoded: [UInt8] = []
         while let byte = rest.popFirst() {
-            let digits = byte == UInt8(ascii: "%") ? rest.prefix(2).compactMap(PercentEncoding.hexValue) : []
+            let digits = byte == UInt8(ascii: "%") ? rest.prefix(2).compactMap(\.hexadecimalValue) : []
             if digits.count == 2 {
                 decoded.append(digits[0] << 4 | digits[1])
                 rest = rest.dropFirst(2)

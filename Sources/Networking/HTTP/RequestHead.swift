@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 package struct RequestHead: Equatable, Sendable {
     /// [RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6).
     package enum Framing: Equatable, Sendable {
@@ -262,7 +264,7 @@ package struct ChunkedBodyReader: Sendable {
         let digits = line.prefix { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 }
         let rest = line[digits.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
         guard rest.isEmpty || rest.first == 0x3B else { throw RequestFault("a chunk's size isn't a number") }
-        guard !digits.isEmpty, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else {
+        guard !digits.isEmpty, digits.allSatisfy({ $0.hexadecimalValue != nil }) else {
             throw RequestFault("a chunk's size isn't a number")
         }
         // A number that doesn't fit in an Int exceeds every limit.

@@ -51,7 +51,7 @@ public final class TraceContextObserver: ClientObserver {
         let text = [UInt8]("\(seed) \(operation)".utf8)
         let digest = try? text.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
         guard let digest else { return Self.hex(random()) + Self.hex(random() | 1) }
-        return digest.prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return digest.prefix(16).hexadecimal
     }
 
     private static func hex(_ word: UInt64) -> String {

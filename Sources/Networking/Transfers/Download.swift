@@ -242,7 +242,7 @@ struct DownloadRun: Sendable {
         let digest = try? Array(url.absoluteString.utf8).withBytes { bytes throws(CryptoError) in
             try HashFunction.sha256.hash(bytes)
         }
-        return (digest ?? []).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return (digest ?? []).hexadecimal
     }
 
     private func suspend(_ part: PartFile, after error: any Error) async {

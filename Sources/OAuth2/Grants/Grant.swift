@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// An authorization grant, which a client uses to get tokens
 /// ([RFC 6749 §1.3](https://www.rfc-editor.org/rfc/rfc6749#section-1.3)).

@@ -47,12 +47,3 @@ public struct Secret: Sendable, Hashable, Redacted, CustomDebugStringConvertible
     /// Always `<redacted>`.
     public var debugDescription: String { description }
 }
-
-extension [UInt8] {
-    package var hexadecimal: String {
-        reduce(into: "") { text, octet in
-            text += String(octet >> 4, radix: 16)
-            text += String(octet & 0x0F, radix: 16)
-        }
-    }
-}

@@ -5,8 +5,8 @@ internal import COpenSSL
 /// OpenSSL decodes the certificates of a handshake message, including their keys, before it asks
 /// the application about them. It passes the message to a callback first, which can't reject it.
 /// Therefore the callback makes a message malformed whose certificates must not be decoded.
-enum CertificateMessage {
-    static let maximumCount = 16
+package enum CertificateMessage {
+    package static let maximumCount = 16
     /// Also that of a message with the names of authorities, in bytes; OpenSSL's default is 100
     /// KiB.
     static let maximumSize = 65_536
@@ -68,7 +68,7 @@ enum CertificateMessage {
     /// certificates, and reports each received record to its handshake.
     ///
     /// A context has one callback for all messages. This one replaces libcurl's.
-    static func check(on context: OpaquePointer) {
+    package static func check(on context: OpaquePointer) {
         _ = unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, maximumSize, nil)
         unsafe COpenSSL_refuse_compressed_certificates(context)
         unsafe SSL_CTX_set_msg_callback(context) { isSent, version, type, bytes, count, connection, _ in

@@ -115,9 +115,6 @@ package final class TLSHandshake: Sendable {
         if !policy.allowsResumption {
             _ = unsafe Self.set(SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), on: context)
         }
-        // A third of OpenSSL's limit, which is still several times a usual chain: the certificates
-        // are parsed on a thread that other connections share.
-        _ = unsafe Self.set(SSL_CTRL_SET_MAX_CERT_LIST, 32 << 10, on: context)
         // Send the identity's issuers only. Otherwise OpenSSL would search for issuers among the
         // trusted certificates.
         _ = unsafe Self.set(SSL_CTRL_MODE, Int(SSL_MODE_NO_AUTO_CHAIN), on: context)

@@ -170,4 +170,23 @@ extension UInt8 {
         default: isUnreserved
         }
     }
+    @inlinable
+    package var hexadecimalValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+extension Collection<UInt8> {
+    /// In lower case.
+    package var hexadecimal: String {
+        reduce(into: "") { text, octet in
+            text += String(octet >> 4, radix: 16)
+            text += String(octet & 0x0F, radix: 16)
+        }
+    }
 }

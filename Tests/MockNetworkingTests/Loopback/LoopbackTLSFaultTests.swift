@@ -172,9 +172,15 @@ import Testing
     private func outcome(
         _ server: LoopbackServer,
         _ version: Int32,
-        _ identity: MockCertificate?
+        _ identity: MockCertificate?,
+        repetitions: Int = 0
     ) async throws -> String {
-        let options = Options(roots: [authority], identity: identity, maximumVersion: version)
+        let options = Options(
+            roots: [authority],
+            identity: identity,
+            repetitions: repetitions,
+            maximumVersion: version
+        )
         do {
             return try await withTLS(server, options) { client in
                 try client.send(Self.get)
@@ -220,6 +226,17 @@ import Testing
             #expect(
                 records.dropFirst(2).allSatisfy { $0.handshakeFailure?.contains("certificate verify failed") == true }
             )
+        }
+    }
+
+    @Test("Decodes at most 16 certificates of a client", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func manyCertificates(_ version: Int32) async throws {
+        let right = try clients.issueClientCertificate(name: "billing")
+        try await withServer(.required(issuedBy: clients)) { server in
+            #expect(try await outcome(server, version, right, repetitions: 15) == "200")
+            #expect(try await outcome(server, version, right, repetitions: 16).contains("alert decode error"))
+            try await server.waitForOpenConnections(atMost: 0)
+            #expect(server.connections.map(\.clientCertificateSubject) == ["CN=billing", nil])
         }
     }
 

@@ -13,6 +13,8 @@ import MockNetworking
         /// The name or address that the certificate must match; a name is sent to the server.
         var host = "127.0.0.1"
         var identity: MockCertificate?
+        /// How often the identity's certificate follows itself.
+        var repetitions = 0
         var minimumVersion = TLS1_1_VERSION
         var maximumVersion = TLS1_3_VERSION
         var session: RawTLSSession?
@@ -60,7 +62,7 @@ import MockNetworking
             let protocols = Array("\u{2}h2\u{8}http/1.1".utf8)
             unsafe SSL_set_alpn_protos(tls, protocols, UInt32(protocols.count))
         }
-        if let identity = options.identity { show(identity) }
+        if let identity = options.identity { show(identity, options.repetitions) }
         if let session = options.session { unsafe SSL_set_session(tls, session.pointer) }
     }
 
@@ -211,9 +213,12 @@ import MockNetworking
         return Data(bytes.prefix(max(Int(count), 0)))
     }
 
-    private func show(_ identity: MockCertificate) {
+    private func show(_ identity: MockCertificate, _ repetitions: Int) {
         let certificate = unsafe certificate(identity.certificateDER)
         unsafe SSL_use_certificate(tls, certificate)
+        for _ in 0..<repetitions {
+            unsafe SSL_ctrl(tls, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate))
+        }
         unsafe X509_free(certificate)
         let key = unsafe privateKey(identity.privateKeyPEM)
         unsafe SSL_use_PrivateKey(tls, key)

@@ -1,6 +1,7 @@
 public import Foundation
 import Glibc
 public import Networking
+internal import OpenSSLCrypto
 
 /// A token store in files that outlives the process and can be shared on a machine.
 ///

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+internal import OpenSSLCrypto
 import TokenGeneration
 import WorkloadIdentity
 
