@@ -70,7 +70,8 @@ public struct HTTPSignatureError: Error, Sendable, Equatable, CustomStringConver
         case algorithmMismatch
         /// The key is too short for its algorithm.
         case weakKey
-        /// A component identifier is malformed, unknown, repeated or not applicable to the message.
+        /// A component identifier is malformed, unknown, repeated, not applicable to the message or
+        /// prohibited by the profile.
         case invalidComponent
         /// The message doesn't have a covered component.
         case missingComponent

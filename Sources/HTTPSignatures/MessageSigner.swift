@@ -41,7 +41,8 @@ public struct MessageSigner: Sendable {
     ///     thumbprint of its public key for the profiles of Web Bot Auth.
     ///   - profile: The agreement with the verifiers.
     /// - Throws: ``HTTPSignatureError`` with the code `algorithmMismatch` or `weakKey` if the
-    ///   profile doesn't accept the key, or `invalidProfile` if the ID is missing.
+    ///   profile doesn't accept the key, or `invalidProfile` if the ID is missing or the profile
+    ///   covers a component that it prohibits.
     public init(
         key: any SigningService,
         keyID: String? = nil,
@@ -52,6 +53,7 @@ public struct MessageSigner: Sendable {
         let verificationKey = key.knownVerificationKey
         self.keyID = keyID ?? (profile.usesThumbprints ? verificationKey?.thumbprint : nil) ?? key.keyID
         try profile.check(key.algorithm, verificationKey)
+        try profile.checkComponents()
         guard self.keyID != nil || !profile.requiredParameters.contains("keyid") else {
             throw HTTPSignatureError(.invalidProfile, "the profile requires “keyid”; pass the key's ID")
         }
@@ -133,7 +135,10 @@ public struct MessageSigner: Sendable {
         let created = Int64(clamping: currentDate().timeIntervalSince1970.rounded(.down))
         parameters["created"] = .integer(created)
         let lifetime = profile.lifetime ?? (demand?.asks(for: "expires") == true ? profile.maximumAge : nil)
-        if let lifetime { parameters["expires"] = .integer(created + max(lifetime.components.seconds, 1)) }
+        if let lifetime {
+            let seconds = min(lifetime, profile.maximumLifetime ?? lifetime).components.seconds
+            parameters["expires"] = .integer(created + max(seconds, 1))
+        }
         if let keyID { parameters["keyid"] = .string(keyID) }
         if profile.sendsAlgorithm || demand?.asks(for: "alg") == true, let name = key.httpSignatureName {
             parameters["alg"] = .string(name)
@@ -153,6 +158,12 @@ public struct MessageSigner: Sendable {
 extension SignatureProfile {
     fileprivate func names(_ name: String) -> Bool {
         components.contains { $0.alternatives.contains { $0.name == name && !$0.has("req") } }
+    }
+
+    func checkComponents() throws(HTTPSignatureError) {
+        let prohibited = components.lazy.flatMap(\.alternatives).first(where: prohibitedComponents.contains)
+        guard let prohibited else { return }
+        throw HTTPSignatureError(.invalidProfile, "the profile covers and prohibits the component \(prohibited.shown)")
     }
 
     func check(_ algorithm: JWSAlgorithm, _ key: VerificationKey?) throws(HTTPSignatureError) {

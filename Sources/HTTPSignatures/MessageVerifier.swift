@@ -24,7 +24,7 @@ public import TokenGeneration
 /// 1. the sizes of the fields, and their syntax;
 /// 2. that a signature has the profile's tag; its label doesn't matter;
 /// 3. the types of its parameters, its time, and the required parameters;
-/// 4. that it covers all required components;
+/// 4. that it covers all required components, and no prohibited one;
 /// 5. its key, and that the key's algorithm is accepted and agrees with `alg`;
 /// 6. the signature itself, over the base that is built from the message;
 /// 7. the content, if the signature covers `Content-Digest`;
@@ -51,7 +51,7 @@ public struct MessageVerifier: Sendable {
     ///     `InMemoryReplayCache`; servers behind a load balancer need a shared cache. `nil` is
     ///     possible only if the profile doesn't require a nonce.
     /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the profile requires no
-    ///   component or no time, or a nonce without a cache.
+    ///   component or no time, a nonce without a cache, or a component that it prohibits.
     public init(
         profile: SignatureProfile,
         keys: SignatureKeys,
@@ -72,6 +72,7 @@ public struct MessageVerifier: Sendable {
         guard profile.nonce != .required || replayCache != nil else {
             throw HTTPSignatureError(.invalidProfile, "the profile requires a nonce; pass a replay cache")
         }
+        try profile.checkComponents()
         self.profile = profile
         self.keys = keys
         self.replayCache = replayCache
@@ -156,10 +157,7 @@ public struct MessageVerifier: Sendable {
         guard profile.signatureCount != .one || fields.count == 1 else {
             throw HTTPSignatureError(.tooManySignatures, "the message must have exactly one signature")
         }
-        var furthest = SignatureFailure(
-            error: HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag"),
-            step: .selection
-        )
+        var furthest = SignatureFailure(error: fields.missingSignature, step: .selection)
         var verified: [VerifiedSignature] = []
         var checks: [ContentCheck] = []
         for label in fields.labels(withTag: profile.tag) {

@@ -89,6 +89,12 @@ struct SignatureCheck {
         if let expires = parameters.expires, now > expires.addingTimeInterval(skew) {
             throw HTTPSignatureError(.expired, "the signature has expired")
         }
+        if let lifetime = profile.maximumLifetime, let expires = parameters.expires {
+            let start = parameters.created ?? now.addingTimeInterval(skew)
+            guard expires <= start.addingTimeInterval(max(lifetime, .zero) / .seconds(1)) else {
+                throw HTTPSignatureError(.malformedSignature, "the signature is valid longer than the profile allows")
+            }
+        }
     }
 
     private var skew: TimeInterval { max(profile.clockSkew, .zero) / .seconds(1) }
@@ -102,6 +108,12 @@ struct SignatureCheck {
         _ content: MessageVerifier.Content
     ) throws(HTTPSignatureError) -> (agent: URL?, mustBeEmpty: Bool) {
         let covered = Set(parameters.components)
+        if let prohibited = parameters.components.first(where: profile.prohibitedComponents.contains) {
+            throw HTTPSignatureError(
+                .invalidComponent,
+                "the signature covers the component \(prohibited.shown), which the profile prohibits"
+            )
+        }
         let missing = missingComponent(covered, hasContent: content.isPresent)
         guard missing == nil else {
             throw HTTPSignatureError(
@@ -230,6 +242,18 @@ struct SignatureFields {
 
     /// The labels of both fields, in order.
     var allLabels: [String] { inputs.keys + values.keys.filter { inputs[$0] == nil } }
+
+    /// The error of a message without a signature with the profile's tag.
+    ///
+    /// A server that serves unsigned requests, too, must not take a malformed one for unsigned.
+    var missingSignature: HTTPSignatureError {
+        let isMalformed = inputs.contains { member in
+            if case .innerList = member.value { false } else { true }
+        }
+        return isMalformed
+            ? HTTPSignatureError(.malformedSignature, "a member of Signature-Input isn't an inner list")
+            : HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag")
+    }
 
     /// Returns the labels of the signatures with a tag; all labels without one.
     func labels(withTag tag: String?) -> [String] {

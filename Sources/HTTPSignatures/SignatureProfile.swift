@@ -32,6 +32,10 @@ public struct SignatureProfile: Sendable {
     public var requiredParameters: Set<String> = ["created", "keyid"]
     /// The names of the parameters that a verifier rejects, such as `alg`; none by default.
     public var prohibitedParameters: Set<String> = []
+    /// The components that a signature must not cover; none by default.
+    ///
+    /// An example is `content-digest` behind a proxy that changes the content.
+    public var prohibitedComponents: Set<ComponentIdentifier> = []
     /// A Boolean value that indicates whether a signer sends `alg`, if the algorithm is registered.
     ///
     /// The default is `false`, because the verifier knows the algorithm of the key. An `alg` that
@@ -44,6 +48,12 @@ public struct SignatureProfile: Sendable {
     /// The default is `nil`: a signer doesn't send `expires`. A verifier rejects an expired
     /// signature in any case.
     public var lifetime: Duration?
+    /// The maximum time from `created`, or without it from the present, to `expires`.
+    ///
+    /// The default is `nil`, for no maximum: ``maximumAge`` limits the use of a signature with
+    /// `created`, and only `expires` that of one without it. A signer shortens ``lifetime`` to the
+    /// maximum.
+    public var maximumLifetime: Duration?
     /// The maximum time since `created`; the default is 300 seconds.
     ///
     /// Within it, a captured message without a nonce can be replayed.

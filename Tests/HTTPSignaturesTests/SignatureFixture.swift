@@ -75,6 +75,18 @@ struct SignatureFixture {
         return message.setting(try await signer(key, at: date).sign(message, body: body.isEmpty ? .none : .data(body)))
     }
 
+    /// Returns the message with a signature that has `expires` but not `created`.
+    func signedWithoutCreation() async throws -> HTTPMessage {
+        let message = try await signed()
+        let fields = try SignatureFields(message.headers)
+        var parameters = try fields.signature("sig1").parameters
+        parameters.parameters["created"] = nil
+        let base = try SignatureBase(of: message, parameters: parameters)
+        let signature = try await key.signature(for: base)
+        return message.with("Signature-Input", "sig1=\(base.serializedParameters)")
+            .with("Signature", "sig1=:\(signature.base64EncodedString()):")
+    }
+
     /// Returns the error of verifying a message, or `nil` if it verifies.
     func error(
         _ message: HTTPMessage,

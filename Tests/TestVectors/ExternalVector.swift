@@ -4,7 +4,8 @@ public import Foundation
 ///
 /// The environment variable `JOSE_VECTORS_DIR` names their folder. It contains `wycheproof`, with
 /// files from C2SP/wycheproof's `testvectors_v1`, `rfc7520`, with the files of
-/// ietf-jose/cookbook, and `structured-fields`, with the files of httpwg/structured-field-tests.
+/// ietf-jose/cookbook, `structured-fields`, with the files of httpwg/structured-field-tests, and
+/// `adcp-signing`, with two folders of adcontextprotocol/adcp.
 /// Tests are skipped if their file is missing.
 public enum ExternalVector {
     /// The folder, or `nil` if the variable isn't set.

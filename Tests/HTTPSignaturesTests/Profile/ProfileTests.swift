@@ -97,6 +97,56 @@ struct ProfileTests {
         #expect(throws: HTTPSignatureError(.algorithmMismatch, "")) { _ = try fixture.signer() }
     }
 
+    @Test("rejects the components that a profile prohibits", .shows("M6"))
+    func prohibitedComponents() async throws {
+        var fixture = try SignatureFixture()
+        let message = try await fixture.signed()
+        fixture.profile.prohibitedComponents = ["x-extra"]
+        #expect(try await fixture.error(message) == nil)
+        fixture.profile.prohibitedComponents = ["content-digest"]
+        #expect(throws: HTTPSignatureError(.invalidProfile, "")) { _ = try fixture.verifier() }
+        #expect(throws: HTTPSignatureError(.invalidProfile, "")) { _ = try fixture.signer() }
+        fixture.profile.components = [.required(.method), .required(.targetURI)]
+        #expect(try await fixture.error(message)?.code == .invalidComponent)
+        #expect(try await fixture.error(try await fixture.signed()) == nil)
+    }
+
+    @Test(
+        "rejects a signature that is valid for too long",
+        .shows("M5"),
+        arguments: [(60, nil), (61, .malformedSignature)] as [(Int, HTTPSignatureError.Code?)]
+    )
+    func lifetime(_ seconds: Int, _ expected: HTTPSignatureError.Code?) async throws {
+        var fixture = try SignatureFixture()
+        fixture.profile.lifetime = .seconds(seconds)
+        let message = try await fixture.signed()
+        fixture.profile.maximumLifetime = .seconds(60)
+        #expect(try await fixture.error(message)?.code == expected)
+        // A signer with the maximum keeps it.
+        #expect(try await fixture.error(try await fixture.signed()) == nil)
+        // Without the time of creation, the lifetime begins at the latest time that clocks allow.
+        fixture.profile.requiredParameters = ["expires"]
+        fixture.profile.maximumLifetime = nil
+        fixture.profile.lifetime = .seconds(seconds)
+        let timeless = try await fixture.signedWithoutCreation()
+        fixture.profile.maximumLifetime = .seconds(60)
+        let early = SignatureFixture.date.addingTimeInterval(-60)
+        #expect(try await fixture.error(timeless, at: early)?.code == expected)
+    }
+
+    @Test(
+        "takes a member of Signature-Input without components for malformed, not for absent",
+        arguments: ["this-is-not-a-list", "x=1", "x=(\"@method\");tag=\"a\", y=?0"]
+    )
+    func malformedMember(_ input: String) async throws {
+        var fixture = try SignatureFixture()
+        fixture.profile.tag = "app"
+        let message = fixture.message.with("Signature-Input", input).with("Signature", "sig1=:AAAA:")
+        #expect(try await fixture.error(message)?.code == .malformedSignature)
+        let tagged = fixture.message.with("Signature-Input", "x=(\"@method\");tag=\"a\"")
+        #expect(try await fixture.error(tagged.with("Signature", "x=:AAAA:"))?.code == .noSignature)
+    }
+
     @Test("profiles of both sides agree", arguments: 0..<7)
     func roundTrips(_ index: Int) async throws {
         let profiles: [SignatureProfile] = [

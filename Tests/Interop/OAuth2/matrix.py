@@ -2,7 +2,7 @@
 
 Each line of FILE is a feature, a server, and the result: `passed`, `lacks`, or `differs` with the
 description. For signed messages, it's an algorithm, the library, and the exchange that passed;
-for access tokens, an algorithm, mod_auth_openidc, and the result.
+for access tokens, an algorithm, the resource server, and the result.
 """
 
 import importlib.metadata
@@ -34,7 +34,7 @@ algorithms = [
 exchanges = [
     "our requests", "its requests", "our responses", "its responses", "ours through nginx", "its through nginx",
 ]
-resource_server = "mod_auth_openidc"
+resource_servers = {"mod_auth_openidc": "Apache", "dovecot": "Dovecot"}
 token_algorithms = ["`RS256`", "`PS256`", "`ES256`", "`ES384`", "`EdDSA`"]
 
 
@@ -48,8 +48,8 @@ def wrapped(text, indent=0):
 found, notes = {}, []
 with open(sys.argv[1], encoding="utf-8") as file:
     lines = sorted(set(file.read().splitlines()))
-accepted = {line.split("\t")[0]: line.split("\t")[2] for line in lines if f"\t{resource_server}\t" in line}
-lines = [line for line in lines if f"\t{resource_server}\t" not in line]
+accepted = {tuple(line.split("\t")[:2]): line.split("\t")[2] for line in lines if line.split("\t")[1] in resource_servers}
+lines = [line for line in lines if line.split("\t")[1] not in resource_servers]
 signed = {tuple(line.split("\t")) for line in lines if f"\t{peer}\t" in line}
 for feature, server, outcome, *reason in (line.split("\t") for line in lines if f"\t{peer}\t" not in line):
     if (feature, server) in found:
@@ -164,19 +164,24 @@ for algorithm in algorithms:
         raise SystemExit(f"error: {algorithm} has no result for {missing}")
     print(f"| {algorithm} | " + " | ".join("passed" for _ in exchanges) + " |")
 
-print("\n## Access tokens at another resource server\n")
-sentence = (
-    f"Debian's Apache with [{resource_server}](https://github.com/OpenIDC/mod_auth_openidc) verifies access tokens of "
+print("\n## Access tokens at other resource servers\n")
+for sentence in [
+    "Debian's Apache with [mod_auth_openidc](https://github.com/OpenIDC/mod_auth_openidc) verifies access tokens of "
     "the library, with keys from a JWK Set: `Tests/Interop/apache`. It responds with 401 to a token that has expired, "
     "that has another audience, key, key ID or signature, or `none` as its algorithm. It accepts tokens without `exp`, "
-    "and tokens whose `nbf` is in the future."
-)
-print(wrapped(sentence) + "\n")
-print("| algorithm | Apache |\n|---|---|")
-if accepted.keys() != set(token_algorithms):
+    "and tokens whose `nbf` is in the future.",
+    "The authentication service of Debian's [Dovecot](https://dovecot.org/) 2.3 verifies them with keys from files: "
+    "`Tests/Interop/dovecot`. It rejects the same tokens, and those of another user or issuer, or whose `nbf` is in "
+    "the future. It accepts only the type `JWT`, so it also rejects `at+jwt`, which RFC 9068 requires, and it rejects "
+    "valid signatures with `ES384`: issue tokens for it with the type `JWT` and another algorithm.",
+]:
+    print(wrapped(sentence) + "\n")
+print("| algorithm | " + " | ".join(resource_servers.values()) + " |")
+print("|---|" + "---|" * len(resource_servers))
+if accepted.keys() != {(algorithm, server) for algorithm in token_algorithms for server in resource_servers}:
     raise SystemExit(f"error: access tokens have results for {sorted(accepted)}")
 for algorithm in token_algorithms:
-    print(f"| {algorithm} | {accepted[algorithm]} |")
+    print(f"| {algorithm} | " + " | ".join(accepted[algorithm, server] for server in resource_servers) + " |")
 print("\n## Other JOSE implementations\n")
 for number, note in enumerate(
     [

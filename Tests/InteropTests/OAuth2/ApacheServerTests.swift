@@ -58,7 +58,8 @@ struct ApacheServerTests {
     func accepts(algorithm: JWSAlgorithm) async throws {
         let status = try await status(Self.token(Self.claims(), Self.key(algorithm)))
         #expect(status == (algorithm == .edDSA ? 401 : 200))
-        try InteropMatrix.recordTokens(algorithm, isSupported: status == 200)
+        let result = status == 200 ? "passed" : "not supported"
+        try InteropMatrix.recordTokens(algorithm, at: "mod_auth_openidc", result)
     }
 
     @Test("Apache rejects another key, key ID, signature, audience or algorithm, and an expired token")

@@ -288,13 +288,14 @@ enum InteropMatrix {
         try append("`\(SignaturePeer.name(of: algorithm))`\thttp-message-signatures\t\(exchange)")
     }
 
-    /// Records whether mod_auth_openidc supports our tokens with an algorithm.
+    /// Records the result of our tokens with an algorithm at another resource server.
     ///
     /// - Parameters:
     ///   - algorithm: The algorithm.
-    ///   - isSupported: A Boolean value that indicates whether the server accepts such tokens.
-    static func recordTokens(_ algorithm: JWSAlgorithm, isSupported: Bool) throws {
-        try append("`\(algorithm.rawValue)`\tmod_auth_openidc\t\(isSupported ? "passed" : "not supported")")
+    ///   - server: The server's name in `matrix.py`.
+    ///   - result: The text in the table.
+    static func recordTokens(_ algorithm: JWSAlgorithm, at server: String, _ result: String) throws {
+        try append("`\(algorithm.rawValue)`\t\(server)\t\(result)")
     }
 
     /// Lets one test at a time find the file's end and write there.
