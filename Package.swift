@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "ResourceServer", targets: ["ResourceServer"]),
         .library(name: "SharedStores", targets: ["SharedStores"]),
         .library(name: "WorkloadIdentity", targets: ["WorkloadIdentity"]),
+        .library(name: "WebSignIn", targets: ["WebSignIn"]),
         .library(name: "MockNetworking", targets: ["MockNetworking"]),
         .executable(name: "jwt", targets: ["jwt"]),
         .executable(name: "quickstart", targets: ["quickstart"]),
@@ -76,6 +77,11 @@ let package = Package(
         .target(
             name: "WorkloadIdentity",
             dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "WebSignIn",
+            dependencies: ["SharedStores", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
             swiftSettings: settings
         ),
         .target(
@@ -186,6 +192,13 @@ let package = Package(
             name: "WorkloadIdentityTests",
             dependencies: [
                 "WorkloadIdentity", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestSupport",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "WebSignInTests",
+            dependencies: [
+                "WebSignIn", "SharedStores", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestSupport",
             ],
             swiftSettings: settings
         ),

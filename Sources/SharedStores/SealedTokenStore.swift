@@ -125,7 +125,9 @@ public struct SealedTokenStore<Place>: TokenStore {
 /// with it and keep the old one in `alsoOpening`, and remove that when all records have been
 /// written again.
 public struct RecordKeys: Sendable {
-    let cipher: RecordCipher
+    package let cipher: RecordCipher
+    /// The keys as text, the sealing one first, for modules that derive keys for other purposes.
+    package let secrets: [Secret]
 
     /// Creates keys.
     ///
@@ -136,5 +138,6 @@ public struct RecordKeys: Sendable {
     /// - Throws: `OAuth2Error` with the code `storeFailed` if a key is invalid.
     public init(sealing: Secret, alsoOpening opening: [Secret] = []) throws(OAuth2Error) {
         cipher = try RecordCipher(sealingKey: sealing, openingKeys: opening)
+        secrets = [sealing] + opening
     }
 }

@@ -246,6 +246,21 @@ struct LimitsTests {
             "SharedStores/SigningKeys/KeyRingRules.swift | patience = ",
             "SharedStores/SigningKeys/SigningKeyRing.swift | timeout = ",
         ],
+        "a sign-in in progress, those of a browser": [
+            "WebSignIn/SealedValue.swift | lifetime = ", "maximumCount = ",
+        ],
+        "a session without a request, and in any case": [
+            "WebSignIn/SignIn.swift | idleLifetime = ", "absoluteLifetime = ",
+        ],
+        "the record of a session, the `Cookie` field that is read, its cookies": [
+            "WebSignIn/SessionBook.swift | value.utf8.count <= ",
+            "WebSignIn/SignInMessages.swift | cookieLimit = (bytes: ", " << 10, count: ",
+        ],
+        "sessions and other values in memory": ["WebSignIn/SessionStore.swift | capacity: Int = "],
+        "the age of a logout token, the wait for the revocation at a sign-out": [
+            "WebSignIn/SessionBook.swift | tokenAge = ", "WebSignIn/SignIn+SignOut.swift | revocationTimeout = ",
+        ],
+        "the path to return to after a sign-in": ["WebSignIn/ReturnPath.swift | maximumSize = "],
         "the lifetime of a ring's tokens": [
             "SharedStores/SigningKeys/SigningKeyRing.swift | tokenLifetime: Duration = "
         ],

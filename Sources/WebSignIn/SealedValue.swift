@@ -1,0 +1,163 @@
+import Foundation
+import Networking
+import OAuth2
+import OpenSSLCrypto
+import SharedStores
+import TokenGeneration
+
+/// Seals JSON objects for one purpose: as compact JWEs (`dir`, A256GCM) whose `kid` names the key.
+///
+/// Each purpose has keys of its own, derived from those of the application, so that a value for one
+/// can't be used for another.
+struct SealedValue: Sendable {
+    private static let limits = 64 << 10
+
+    private let purpose: String
+    private let sealing: EncryptionKey
+    private let decrypter: JWEDecrypter
+
+    init(_ purpose: String, _ keys: RecordKeys) throws(SignInError) {
+        self.purpose = purpose
+        do {
+            let derived = try keys.secrets.map { try Self.key(from: $0, for: purpose) }
+            sealing = derived[0].encryptionKey
+            // Of equal keys, one is enough: two would be ambiguous.
+            var known: Set<String> = []
+            let distinct = derived.filter { known.insert($0.keyID ?? "").inserted }
+            decrypter = JWEDecrypter(
+                keys: distinct,
+                policy: DecryptionPolicy(algorithms: [.dir], encryptions: [.a256GCM])
+            )
+        } catch {
+            throw SignInError(.malformedConfiguration, "the keys for “\(purpose)” can't be derived", cause: error)
+        }
+    }
+
+    private static func key(from secret: Secret, for purpose: String) throws -> DecryptionKey {
+        var octets = secret.expose { text in
+            let base64 = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
+                .trimmingCharacters(in: CharacterSet(charactersIn: "= \n"))
+            let padding = String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
+            return [UInt8](Data(base64Encoded: base64 + padding) ?? Data())
+        }
+        defer { octets.clear() }
+        let info = Array("swift-authenticated-client/\(purpose)".utf8)
+        let key = try ConcatKDF.key(from: octets.withBytes { SecretBytes(copying: $0) }, info: info, count: 32)
+        let text = Base64URL.encode(key.withBytes { bytes in [UInt8](capacity: 32) { $0.append(bytes) } })
+        // A digest of a random key doesn't help to find it.
+        let id = Array(Secret("kid\n" + text).fingerprint.prefix(4)).hexadecimal
+        let jwk = try JWK(["kty": "oct", "k": .string(text), "kid": .string(id)])
+        return try DecryptionKey(jwk: jwk, algorithm: .dir, encryption: .a256GCM)
+    }
+
+    func seal(_ content: JSONObject) throws(SignInError) -> String {
+        do { return try sealing.encrypt(content.serializedData()) } catch {
+            throw SignInError(.storeFailed, "a value for “\(purpose)” can't be encrypted", cause: error)
+        }
+    }
+
+    /// Returns `nil` for a value that was changed, has another purpose, or whose key is gone.
+    func open(_ text: String) -> JSONObject? {
+        guard text.utf8.count <= Self.limits, let opened = try? decrypter.decrypt(compact: text) else { return nil }
+        return try? JSONObject(parsing: opened.plaintext)
+    }
+}
+
+/// The names and attributes of cookies: with `__Host-`, so that no other host can plant one, unless
+/// the server is a loopback address without TLS.
+struct CookieFormat: Sendable {
+    let isSecure: Bool
+
+    func name(_ name: String) -> String { isSecure ? "__Host-\(name)" : name }
+
+    /// Returns a value of `Set-Cookie`; without a lifetime, the cookie ends with the browser.
+    func cookie(_ name: String, _ value: String, lifetime: Int? = nil) -> String {
+        var text = "\(self.name(name))=\(value); Path=/; HttpOnly; SameSite=Lax"
+        if isSecure { text += "; Secure" }
+        if let lifetime { text += "; Max-Age=\(lifetime)" }
+        return text
+    }
+
+    func deletion(_ name: String) -> String { cookie(name, "", lifetime: 0) }
+}
+
+/// A sign-in between the redirect to the provider and the callback, sealed in a cookie of its own.
+struct Attempt: Sendable {
+    static let lifetime = 600
+    static let maximumCount = 4
+    static let prefix = "signin-"
+
+    var provider: String
+    var state: String
+    var nonce: String?
+    var codeVerifier: String
+    var returnPath: String
+    var acr: [String] = []
+    var maximumAge: Int?
+    /// The user of the session that is to be stepped up.
+    var subject: String?
+    var began: Double
+
+    /// The cookie's name, without its prefix.
+    ///
+    /// It tells nothing about the state.
+    var cookieName: String { Self.cookieName(state: state) }
+
+    static func cookieName(state: String) -> String { prefix + state.sha256.prefix(8) }
+
+    var content: JSONObject {
+        var content: JSONObject = [
+            "provider": .string(provider), "state": .string(state), "verifier": .string(codeVerifier),
+            "return": .string(returnPath),
+        ]
+        content["nonce"] = nonce.map(JSONValue.string)
+        if !acr.isEmpty { content["acr"] = .array(acr.map(JSONValue.string)) }
+        content["max_age"] = maximumAge.map { .number(JSONNumber($0)) }
+        content["sub"] = subject.map(JSONValue.string)
+        content["began"] = JSONNumber(began).map(JSONValue.number)
+        return content
+    }
+
+    init(
+        provider: String,
+        request: AuthorizationRequest,
+        returnPath: String,
+        requirement: SignInRequirement,
+        subject: String?,
+        began: Double
+    ) {
+        self.provider = provider
+        state = request.state
+        nonce = request.nonce
+        codeVerifier = request.codeVerifier.value.expose { $0 }
+        self.returnPath = returnPath
+        acr = requirement.acr
+        maximumAge = requirement.maximumSeconds
+        self.subject = subject
+        self.began = began
+    }
+
+    init?(_ content: JSONObject) {
+        guard let provider = content["provider"]?.string, let state = content["state"]?.string,
+            let verifier = content["verifier"]?.string, let path = content["return"]?.string,
+            let began = content["began"]?.number?.double
+        else { return nil }
+        self.provider = provider
+        self.state = state
+        nonce = content["nonce"]?.string
+        codeVerifier = verifier
+        returnPath = path
+        acr = (content["acr"]?.array ?? []).compactMap(\.string)
+        maximumAge = content["max_age"]?.number?.integer
+        subject = content["sub"]?.string
+        self.began = began
+    }
+}
+
+extension String {
+    /// The SHA-256 digest in hexadecimal.
+    var sha256: String {
+        let digest = try? Array(utf8).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
+        return (digest ?? []).hexadecimal
+    }
+}

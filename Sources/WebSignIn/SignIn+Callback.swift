@@ -1,0 +1,241 @@
+import Foundation
+import Networking
+import OAuth2
+import TokenGeneration
+
+extension SignIn {
+    func now() -> Date { options.timeSource.date() }
+
+    // MARK: Start
+
+    func start(_ request: SignInRequest, at provider: SignInProvider) async throws(SignInError) -> SignInResponse {
+        guard request.isNavigation else {
+            throw SignInError(.signedOut, "only a page that a person opens can start a sign-in")
+        }
+        let path = ReturnPath(request.value("return", in: request.query), origin: origin, besides: options.path)
+        return try await begin(request, at: provider, returnPath: path)
+    }
+
+    /// Redirects the browser to the provider, with the cookie of a new attempt.
+    func begin(
+        _ request: SignInRequest,
+        at provider: SignInProvider,
+        returnPath: ReturnPath,
+        requirement: SignInRequirement = .signedIn,
+        subject: String? = nil
+    ) async throws(SignInError) -> SignInResponse {
+        do {
+            var parameters = provider.additionalParameters
+            if !requirement.acr.isEmpty { parameters["acr_values"] = requirement.acr.joined(separator: " ") }
+            if let seconds = requirement.maximumSeconds { parameters["max_age"] = String(seconds) }
+            let authorization = try provider.client.authorizationRequest(
+                redirectURI: url(provider, "callback"),
+                scope: provider.scope,
+                resources: provider.resources,
+                responseMode: provider.responseVerifier == nil ? nil : .jwt,
+                additionalParameters: parameters
+            )
+            let server = try await provider.client.server
+            let place =
+                if provider.pushesRequests || server.requiresPushedAuthorizationRequests {
+                    try await provider.client.push(authorization).url(at: server)
+                } else {
+                    try authorization.url(at: server)
+                }
+            let attempt = Attempt(
+                provider: provider.name,
+                request: authorization,
+                returnPath: returnPath.text,
+                requirement: requirement,
+                subject: subject,
+                began: now().timeIntervalSince1970
+            )
+            let cookie = cookieFormat.cookie(
+                attempt.cookieName,
+                try attempts.seal(attempt.content),
+                lifetime: Attempt.lifetime
+            )
+            return SignInResponse.redirect(to: place.absoluteString).setting(dropped(request) + [cookie])
+        } catch {
+            throw Self.reason(of: error)
+        }
+    }
+
+    /// Deletes the oldest attempts, and those that can't be read, so that the new one is one of
+    /// few.
+    private func dropped(_ request: SignInRequest) -> [String] {
+        let prefix = cookieFormat.name(Attempt.prefix)
+        let found = request.cookies.filter { $0.key.hasPrefix(prefix) }.map { name, value in
+            (name: name, began: attempts.open(value).flatMap(Attempt.init)?.began ?? 0)
+        }
+        let sorted = found.sorted { ($0.began, $0.name) > ($1.began, $1.name) }
+        return sorted.dropFirst(Attempt.maximumCount - 1).map { deletion(named: $0.name) }
+    }
+
+    private func deletion(named name: String) -> String {
+        cookieFormat.deletion(String(name.dropFirst(cookieFormat.name("").utf8.count)))
+    }
+
+    /// The refusal for an error of the OAuth 2 client.
+    private static func reason(of error: any Error) -> SignInError {
+        if let error = error as? SignInError { return error }
+        guard let error = error as? OAuth2Error else {
+            return SignInError(.providerUnavailable, "the request to the provider didn't complete", cause: error)
+        }
+        switch error.code {
+        case .serverTransient, .serverUnreachable:
+            return SignInError(.providerUnavailable, "the provider can't be reached or fails temporarily", cause: error)
+        case .authorizationDenied:
+            return SignInError(.authorizationDenied, "the user or the provider denied the sign-in", cause: error)
+        case .protocolViolation where error.cause is TokenError:
+            return SignInError(.idTokenRejected, "the ID token isn't valid; nobody was signed in", cause: error)
+        case .storeFailed, .storeBusy, .storeUnavailable:
+            return SignInError(.storeFailed, "the user's tokens couldn't be stored", cause: error)
+        default:
+            return SignInError(.responseRejected, "the provider's response isn't acceptable", cause: error)
+        }
+    }
+
+    // MARK: Callback
+
+    func callback(_ request: SignInRequest, from provider: SignInProvider) async throws(SignInError) -> SignInResponse {
+        let state = request.value("state", in: request.query) ?? signedState(request)
+        let name = Attempt.cookieName(state: state ?? "")
+        guard let state, let sealed = request.cookies[cookieFormat.name(name)] else {
+            // The back button, or another site's link. A session stays as it is.
+            if try await session(for: request) != nil { return withoutReferrer(SignInResponse.redirect(to: "/")) }
+            throw SignInError(.attemptMissing, "this browser has no attempt with the response's state; start again")
+        }
+        var path = ReturnPath.home
+        do throws(SignInError) {
+            let attempt = try openedAttempt(sealed, state: state, provider: provider)
+            path = ReturnPath(attempt.returnPath, origin: origin, besides: options.path)
+            let cookie = try await complete(attempt, request, from: provider)
+            let response = SignInResponse.redirect(to: path.text)
+            return withoutReferrer(response.setting([cookie, cookieFormat.deletion(name)]))
+        } catch {
+            let response = refusal(error, request, returningTo: path.text)
+            // The provider may answer the same response later.
+            if error.code == .providerUnavailable { return withoutReferrer(response) }
+            return withoutReferrer(response.setting([cookieFormat.deletion(name)]))
+        }
+    }
+
+    /// The URL of the callback has a code.
+    private func withoutReferrer(_ response: SignInResponse) -> SignInResponse {
+        response.adding("Referrer-Policy", "no-referrer")
+    }
+
+    /// The state of a signed response, before its signature is checked, to find the cookie.
+    private func signedState(_ request: SignInRequest) -> String? {
+        request.value("response", in: request.query).flatMap {
+            try? UnverifiedToken($0).unverifiedClaims["state"]?.string
+        }
+    }
+
+    private func openedAttempt(
+        _ sealed: String,
+        state: String,
+        provider: SignInProvider
+    ) throws(SignInError) -> Attempt {
+        guard let attempt = attempts.open(sealed).flatMap(Attempt.init), Secret(attempt.state) == Secret(state),
+            attempt.provider == provider.name
+        else {
+            throw SignInError(
+                .attemptInvalid,
+                "the attempt was changed, belongs to another response or provider, or was sealed with a key that is gone"
+            )
+        }
+        let age = now().timeIntervalSince1970 - attempt.began
+        guard age >= -SessionBook.leeway, age <= Double(Attempt.lifetime) else {
+            throw SignInError(.attemptExpired, "the attempt began over \(Attempt.lifetime) seconds ago; start again")
+        }
+        return attempt
+    }
+
+    /// Gets the tokens, and returns the cookie of the new session.
+    private func complete(
+        _ attempt: Attempt,
+        _ request: SignInRequest,
+        from provider: SignInProvider
+    ) async throws(SignInError) -> String {
+        let tokens = try await tokens(for: attempt, request, from: provider)
+        guard let idToken = tokens.idToken, let subject = idToken.registered.subject,
+            let hint = tokens.unverifiedIDToken
+        else { throw SignInError(.idTokenRejected, "the provider issued no ID token with a user") }
+        if !attempt.acr.isEmpty {
+            guard let acr = idToken.claims["acr"]?.string, attempt.acr.contains(where: acr.isExactly) else {
+                throw SignInError(.stepUpFailed, "the authentication isn't one of the requested classes (acr)")
+            }
+        }
+        if let expected = attempt.subject, !expected.isExactly(subject) {
+            throw SignInError(.stepUpFailed, "another user authenticated than the session's")
+        }
+        let sessionID = idToken.claims["sid"]?.string
+        let identity = (issuer: provider.issuer, subject: subject, sessionID: sessionID)
+        guard try await !book.isEnded(identity, began: attempt.began) else {
+            throw SignInError(.sessionEnded, "the provider ended the session before the sign-in was complete")
+        }
+        let current = try await session(for: request)
+        let user = AuthenticatedUser(
+            provider: provider.name,
+            issuer: provider.issuer,
+            subject: subject,
+            claims: idToken.claims,
+            tokens: tokens,
+            current: current
+        )
+        let values: JSONObject
+        do { values = try await approve(user) } catch {
+            throw SignInError(.userRefused, "the application refused the user", cause: error as? SignInError)
+        }
+        let new = SessionBook.NewSession(
+            provider: provider,
+            identity: identity,
+            claims: idToken.claims,
+            values: values,
+            idToken: hint,
+            began: attempt.began
+        )
+        let id = try await book.create(new, with: tokens)
+        // The old record ends last: without the new one, the user keeps it.
+        if let current { try await book.end(current.record) }
+        return cookieFormat.cookie(SessionBook.cookieName, id.expose { $0 })
+    }
+
+    private func tokens(
+        for attempt: Attempt,
+        _ request: SignInRequest,
+        from provider: SignInProvider
+    ) async throws(SignInError) -> IssuedTokens {
+        let use = "attempt-" + attempt.state.sha256
+        do {
+            let authorization = try AuthorizationRequest(
+                clientID: provider.clientID,
+                redirectURI: url(provider, "callback"),
+                scope: provider.scope,
+                responseMode: provider.responseVerifier == nil ? nil : .jwt,
+                additionalParameters: attempt.maximumAge.map { ["max_age": String($0)] } ?? [:],
+                state: attempt.state,
+                nonce: attempt.nonce,
+                codeVerifier: CodeVerifier(Secret(attempt.codeVerifier))
+            )
+            let server = try await provider.client.server
+            let grant =
+                if let verifier = provider.responseVerifier {
+                    try await authorization.grant(fromQuery: request.query, of: server, verifiedBy: verifier)
+                } else {
+                    try authorization.grant(fromQuery: request.query, of: server)
+                }
+            // A cookie can be kept, and a provider revokes the tokens of a code that comes twice.
+            guard try await book.claim(use, lifetime: Attempt.lifetime + 2 * Int(SessionBook.leeway)) else {
+                throw SignInError(.attemptUsed, "the response was used before")
+            }
+            return try await provider.client.tokens(for: grant, idToken: .verified(by: provider.idTokens))
+        } catch {
+            let reason = Self.reason(of: error)
+            if reason.code == .providerUnavailable { try? await book.unclaim(use) }
+            throw reason
+        }
+    }
+}

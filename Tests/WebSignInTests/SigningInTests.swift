@@ -1,0 +1,383 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import SharedStores
+import TestSupport
+import Testing
+import TokenGeneration
+import WebSignIn
+
+@Suite("Signing in", .limitedConcurrency)
+struct SigningInTests {
+    @Test("A user signs in, and returns to the page, with a new session", .shows("WF1"))
+    func signingIn() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let refusal = try #require(await browser.open("/orders?page=2").refusal)
+            #expect(refusal.status == 303)
+            #expect(refusal.location == "/auth/sign-in?return=%2Forders%3Fpage%3D2")
+            let response = try await browser.signIn()
+            #expect(response.status == 303)
+            #expect(response.location == "/orders?page=2")
+            #expect(await browser.user == "ada")
+            #expect(browser.cookies.keys.sorted() == ["__Host-session"])
+            let session = try #require(await browser.session())
+            #expect(session.issuer == shop.provider.metadata.issuer)
+            #expect(session.provider == "id")
+            #expect(session.authenticated != nil)
+            let scripted = await browser.send("GET", "/auth/user", [("Sec-Fetch-Mode", "cors")])
+            let user = try JSONObject(parsing: scripted.body)
+            #expect(user["sub"] == "ada" && user["name"] == "ada")
+            #expect(await Browser(shop).send("GET", "/auth/user", []).body == "null")
+        }
+    }
+
+    @Test(
+        "Scripts, images and prefetches are refused, and start no sign-in",
+        arguments: [
+            [("Sec-Fetch-Mode", "cors"), ("Accept", "text/html")], [("Sec-Fetch-Mode", "no-cors")], [("Accept", "*/*")],
+            [("Sec-Fetch-Mode", "navigate"), ("Sec-Purpose", "prefetch;prerender")],
+        ]
+    )
+    func scripts(headers: [(String, String)]) async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let refusal = try #require(await browser.open("/orders", headers).refusal)
+            #expect(refusal.status == 401 && refusal.error?.code == .signedOut)
+            let start = await browser.send("GET", "/auth/id/start", headers)
+            #expect(start.status == 401 && start.error?.code == .signedOut)
+            #expect(browser.cookies.isEmpty)
+        }
+    }
+
+    @Test("Login CSRF: another browser's response signs nobody in, and its code isn't sent", .shows("WS1", "Z10"))
+    func loginCSRF() async throws {
+        try await Shop().run { shop in
+            let attacker = Browser(shop)
+            let link = try await attacker.callback()
+            let victim = Browser(shop)
+            let response = await victim.send("GET", link)
+            #expect(response.status == 400 && response.error?.code == .attemptMissing)
+            #expect(victim.cookies.isEmpty && shop.store.count == 0)
+            #expect(shop.provider.tokenRequestCount == 0)
+            // A victim with an attempt of its own, and one with a session.
+            _ = try await victim.callback()
+            #expect(await victim.send("GET", link).error?.code == .attemptMissing)
+            try await victim.signIn()
+            #expect(await victim.send("GET", link).location == "/")
+            #expect(shop.provider.tokenRequestCount == 1)
+        }
+    }
+
+    @Test("A response works once, one after the other and at the same time", .shows("WS2"))
+    func replay() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            let kept = browser.cookies
+            async let first = Self.code(of: browser.request("GET", callback, Browser.navigation), shop)
+            async let second = Self.code(of: browser.request("GET", callback, Browser.navigation), shop)
+            let codes = await [first, second]
+            #expect(codes.count { $0 == nil } == 1 && codes.count { $0 == .attemptUsed } == 1)
+            #expect(shop.sessionCount == 1)
+            browser.cookies = kept
+            let replayed = await browser.send("GET", callback)
+            #expect(replayed.status == 400 && replayed.error?.code == .attemptUsed)
+            #expect(shop.provider.tokenRequestCount == 1)
+            // Without the cookie, as after a successful callback.
+            #expect(await browser.send("GET", callback).error?.code == .attemptMissing)
+        }
+    }
+
+    private static func code(of request: SignInRequest, _ shop: Shop) async -> SignInError.Code? {
+        await shop.signIn.response(to: request)?.error?.code
+    }
+
+    @Test("The attempt of another response, changed, too old, or sealed by a dropped key", .shows("WS3"))
+    func attempts() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            let name = try #require(browser.cookies.keys.first { $0.hasPrefix("__Host-signin-") })
+            let sealed = try #require(browser.cookies[name])
+            func code(_ value: String, at host: SignIn? = nil) async -> SignInError.Code? {
+                browser.cookies = [name: value]
+                let response = await browser.send("GET", callback, to: host)
+                #expect(response.status == 400)
+                #expect(browser.cookies.isEmpty)
+                return response.error?.code
+            }
+            let another = Browser(shop)
+            _ = try await another.callback()
+            #expect(await code(try #require(another.cookies.values.first)) == .attemptInvalid)
+            let parts = sealed.split(separator: ".", omittingEmptySubsequences: false)
+            for index in parts.indices {
+                var changed = parts.map(String.init)
+                changed[index] =
+                    changed[index].first == "A" ? "B" + changed[index].dropFirst() : "A" + changed[index].dropFirst()
+                #expect(await code(changed.joined(separator: ".")) == .attemptInvalid)
+            }
+            #expect(await code("") == .attemptInvalid)
+            let newKeys = try RecordKeys(sealing: Shop.olderKey)
+            #expect(await code(sealed, at: try shop.anotherHost(keys: newKeys)) == .attemptInvalid)
+            // Another provider's callback, too.
+            browser.cookies = [name: sealed]
+            let elsewhere = callback.replacing("/auth/id/", with: "/auth/partner/")
+            #expect(await browser.send("GET", elsewhere).error?.code == .attemptInvalid)
+            shop.time.advance(by: .seconds(601))
+            #expect(await code(sealed) == .attemptExpired)
+            #expect(shop.provider.tokenRequestCount == 0 && shop.other.tokenRequestCount == 0)
+        }
+    }
+
+    @Test("A key that only opens still completes attempts", .shows("WF8"))
+    func rotation() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            let keys = try RecordKeys(sealing: Shop.olderKey, alsoOpening: [Shop.key])
+            let host = try shop.anotherHost(keys: keys)
+            #expect(await browser.send("GET", callback, to: host).status == 303)
+            #expect(await browser.session(at: host) != nil)
+        }
+    }
+
+    @Test("Mix-up: a code of one provider never reaches another", .shows("WS7"))
+    func mixUp() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let start = try #require(await browser.send("GET", "/auth/partner/start").location)
+            let query = try #require(URLComponents(string: start)?.queryItems)
+            let state = try #require(query.first { $0.name == "state" }?.value)
+            // The attacker's provider sends the user on to the other one, whose code comes back.
+            let issuer = shop.provider.metadata.issuer
+            let answer = FormURLEncoded.encode([("code", "stolen"), ("state", state), ("iss", issuer)])
+            let response = await browser.send("GET", "/auth/partner/callback?\(answer)")
+            #expect(response.status == 400 && response.error?.code == .responseRejected)
+            #expect((response.error?.cause as? OAuth2Error)?.code == .issuerMismatch)
+            #expect(shop.other.tokenRequestCount == 0)
+        }
+    }
+
+    private static let faults: [(MockAuthorizationServer.IDTokenFault, TokenError.Code)] = [
+        (.wrongAudience, .audienceMismatch), (.wrongNonce, .nonceMismatch), (.wrongIssuer, .issuerMismatch),
+        (.unsigned, .algorithmMismatch), (.mixedUpKeys, .signatureInvalid), (.wrongAccessTokenHash, .hashMismatch),
+    ]
+
+    @Test("ID tokens with another audience, nonce, issuer, signature or hash", .shows("WS8"), arguments: faults.indices)
+    func idTokens(index: Int) async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            shop.provider.misbehave(.signedToken(Self.faults[index].0))
+            let response = await browser.send("GET", callback)
+            #expect(response.status == 400 && response.error?.code == .idTokenRejected)
+            let cause = (response.error?.cause as? OAuth2Error)?.cause as? TokenError
+            #expect(cause?.code == Self.faults[index].1)
+            #expect(shop.store.contents.keys.allSatisfy { $0.hasPrefix("attempt-") })
+            #expect(browser.cookies.isEmpty)
+        }
+    }
+
+    @Test("An error of the provider shows none of its words", .shows("WS11"))
+    func errorPages() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            shop.provider.decide { _ in .denied }
+            let callback = try await browser.callback()
+            let injected = callback + "&error_uri=" + "%0d%0aSet-Cookie:x=y"
+            let words = injected.replacing(
+                "error_description=",
+                with: "error_description=%3Cscript%3Ealert(1)%3C/script%3E%0d%0a"
+            )
+            let response = await browser.send("GET", words)
+            #expect(response.status == 400 && response.error?.code == .authorizationDenied)
+            #expect(!response.body.contains("script") && !"\(response)".contains("script"))
+            #expect(!response.headers.contains { $0.value.contains("\r") || $0.value.contains("\n") })
+            #expect(!"\(try #require(response.error))".contains("alert"))
+        }
+    }
+
+    @Test("A forged host changes no URL and no cookie", .shows("WS12"))
+    func forgedHost() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let forged =
+                Browser.navigation.filter { $0.0 != "Host" } + [
+                    ("Host", "evil.example"), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Proto", "http"),
+                    ("Forwarded", "host=evil.example;proto=http"), ("X-Forwarded-Port", "80"),
+                ]
+            let response = await browser.send("GET", "http://evil.example/auth/id/start", forged)
+            let query = URLComponents(string: try #require(response.location))?.queryItems
+            #expect(query?.first { $0.name == "redirect_uri" }?.value == "https://shop.example/auth/id/callback")
+            #expect(response.cookies.allSatisfy { $0.hasPrefix("__Host-") && $0.contains("; Secure") })
+        }
+    }
+
+    @Test("A thousand starts leave nothing on the server and four cookies", .shows("WS20"))
+    func flood() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            for _ in 0..<1_000 {
+                shop.time.advance(by: .milliseconds(10))
+                await browser.send("GET", "/auth/id/start?return=/a/page/of/usual/length")
+                #expect(browser.cookies.count <= 4)
+            }
+            #expect(shop.store.count == 0)
+            let field = browser.cookies.map { "\($0)=\($1)" }.joined(separator: "; ")
+            #expect(field.utf8.count < 4_096)
+            // The latest works, also in tabs: its attempt is one of the four.
+            try await browser.signIn()
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("Two tabs sign in at the same time, and the second session replaces the first", .shows("WF2"))
+    func tabs() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callbacks = try await [browser.callback(returningTo: "/a"), browser.callback(returningTo: "/b")]
+            #expect(await browser.send("GET", callbacks[0]).location == "/a")
+            let first = browser.session
+            #expect(await browser.send("GET", callbacks[1]).location == "/b")
+            #expect(browser.session != first && shop.sessionCount == 1)
+        }
+    }
+
+    @Test("Responses aren't cached, and the callback's URL isn't sent on", .shows("WS23"))
+    func caching() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            var responses = [await browser.send("GET", callback), await browser.send("GET", callback)]
+            #expect(responses.allSatisfy { $0["Referrer-Policy"] == "no-referrer" })
+            for route in shop.signIn.routes {
+                responses.append(await browser.send(route.method, route.path))
+                responses.append(await browser.send("PUT", route.path))
+                #expect(responses.last?.status == 405 && responses.last?.error?.code == .methodNotAllowed)
+            }
+            #expect(responses.allSatisfy { $0["Cache-Control"] == "no-store" })
+            #expect(responses.allSatisfy { $0["X-Content-Type-Options"] == "nosniff" })
+            let pages = responses.filter { $0.body.contains("<html") }
+            #expect(pages.count > 5)
+            #expect(pages.allSatisfy { $0["Content-Security-Policy"]?.contains("default-src 'none'") == true })
+            #expect(pages.allSatisfy { $0["Content-Security-Policy"]?.contains("frame-ancestors 'none'") == true })
+        }
+    }
+
+    @Test("A provider that is down gives a page, and the attempt can be completed later", .shows("WS26"))
+    func providerDown() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            shop.provider.misbehave(at: .metadata, .unavailable(), .unavailable(), .unavailable())
+            let down = await browser.send("GET", "/auth/id/start")
+            #expect(down.status == 502 && down.error?.code == .providerUnavailable)
+            #expect(browser.cookies.isEmpty)
+            let callback = try await browser.callback()
+            shop.provider.misbehave(.unavailable(), .unavailable(), .unavailable())
+            let failed = await browser.send("GET", callback)
+            #expect(failed.status == 502 && failed.error?.code == .providerUnavailable)
+            #expect(browser.cookies.count == 1)
+            #expect(await browser.send("GET", callback).status == 303)
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("The application refuses a user, or keeps values with the session", .shows("WF3"))
+    func approval() async throws {
+        struct Blocked: Error {}
+        try await Shop(approve: { user in
+            guard user.claims["blocked"] == nil else { throw Blocked() }
+            return ["account": .string("\(user.subject)-7"), "linked": .bool(user.current != nil)]
+        }).run { shop in
+            let browser = Browser(shop)
+            let refused = try await browser.signIn(claims: ["blocked": true])
+            #expect(refused.status == 403 && refused.error?.code == .userRefused)
+            #expect(shop.sessionCount == 0 && browser.session == nil)
+            try await browser.signIn()
+            #expect(await browser.session()?.values == ["account": "ada-7", "linked": false])
+            try await browser.signIn()
+            #expect(await browser.session()?.values["linked"] == true)
+        }
+    }
+
+    @Test("Pushes requests and reads signed responses", .shows("WF9"))
+    func pushedAndSigned() async throws {
+        try await Shop({ _, provider in provider.pushesRequests = true }).run { shop in
+            let browser = Browser(shop)
+            let place = try #require(await browser.send("GET", "/auth/id/start").location)
+            #expect(place.contains("request_uri=") && !place.contains("state="))
+            #expect(await browser.send("GET", try await browser.callback(from: place)).status == 303)
+        }
+        try await Shop({ _, provider in
+            provider.responseVerifier = SignedResponseVerifier(
+                keys: .discovered(by: AuthorizationServerDiscovery(issuer: provider.idTokens.issuer)),
+                algorithms: [.es256]
+            )
+        }).run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            #expect(callback.contains("response=") && !callback.contains("code="))
+            #expect(await browser.send("GET", callback).status == 303)
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("Configurations that can't work are refused")
+    func configuration() async throws {
+        try await Shop().run { shop in
+            func code(_ url: String, names: [String] = ["id"], path: String = "/auth") -> SignInError.Code? {
+                var options = SignIn.Options()
+                options.path = path
+                let providers = names.map { name in
+                    SignInProvider(
+                        name,
+                        issuer: "https://id.example",
+                        clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s"))
+                    )
+                }
+                do throws(SignInError) {
+                    _ = try SignIn(
+                        publicURL: url,
+                        keys: try! RecordKeys(sealing: Shop.key),
+                        sessions: shop.store,
+                        providers: providers,
+                        options: options
+                    )
+                    return nil
+                } catch { return error.code }
+            }
+            for url in ["https://shop.example", "https://shop.example/", "http://localhost:8080", "http://127.0.0.1:1"]
+            {
+                #expect(code(url) == nil)
+            }
+            for url in [
+                "http://shop.example", "shop.example", "https://shop.example/app", "https://u@shop.example",
+                "https://shop.example?x", "https://Shop.example", "https://shop.example#x", "ftp://shop.example", "",
+            ] { #expect(code(url) == .malformedConfiguration, "\(url)") }
+            for names in [[], ["id", "id"], ["Id"], ["a/b"], [""]] {
+                #expect(code("https://shop.example", names: names) == .malformedConfiguration)
+            }
+            for path in ["auth", "/auth/", "/a?b", ""] {
+                #expect(code("https://shop.example", path: path) == .malformedConfiguration)
+            }
+        }
+    }
+
+    @Test("On a loopback address without TLS, cookies have neither the prefix nor Secure")
+    func loopback() async throws {
+        try await Shop().run { shop in
+            let signIn = try SignIn(
+                publicURL: "http://localhost:8080",
+                keys: RecordKeys(sealing: Shop.key),
+                sessions: shop.store,
+                providers: shop.signIn.providers
+            )
+            let request = Browser(shop).request("GET", "/auth/id/start", Browser.navigation)
+            let cookie = try #require(await signIn.response(to: request)?.cookies.first)
+            #expect(cookie.hasPrefix("signin-") && !cookie.contains("Secure"))
+            #expect(cookie.contains("; Path=/; HttpOnly; SameSite=Lax; Max-Age=600"))
+        }
+    }
+}

@@ -1,0 +1,240 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import SharedStores
+import TestSupport
+import Testing
+import TokenGeneration
+import WebSignIn
+
+@Suite("Signing out", .limitedConcurrency)
+struct SigningOutTests {
+    @Test("Ends the session, the tokens and the session at the provider, and returns", .shows("WF4"))
+    func signingOut() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn()
+            let session = try #require(await browser.session())
+            let token = try await session.authenticator.accessToken().value.expose { $0 }
+            #expect(shop.provider.isActive(token))
+            let page = await browser.send("GET", "/auth/sign-out")
+            #expect(page.status == 200 && page.body.contains("<form method=\"post\" action=\"/auth/sign-out\">"))
+            #expect(await browser.user == "ada")
+            let response = await browser.send("POST", "/auth/sign-out", Browser.ownForm)
+            #expect(response.status == 303)
+            #expect(browser.session == nil && shop.store.contents.keys.allSatisfy { $0.hasPrefix("attempt-") })
+            #expect(!shop.provider.isActive(token))
+            let logout = try require(URL(string: require(response.location)))
+            let items = URLComponents(url: logout, resolvingAgainstBaseURL: false)?.queryItems ?? []
+            #expect(items.map(\.name) == ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"])
+            let redirect = try await shop.provider.visit(logout).absoluteString
+            let back = redirect.replacing(Shop.origin, with: "")
+            let forged = await Browser(shop).send("GET", back)
+            #expect(forged.status == 400 && forged.error?.code == .logoutUnconfirmed)
+            let other = Browser(shop)
+            other.cookies = browser.cookies
+            #expect(await other.send("GET", back + "x").error?.code == .logoutUnconfirmed)
+            #expect(await browser.send("GET", back).location == "/")
+            #expect(browser.cookies.isEmpty)
+        }
+    }
+
+    @Test("Without the provider, the session here ends all the same")
+    func providerDown() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn()
+            shop.provider.misbehave(at: .revocation, .silence)
+            let leaving = Task { await browser.send("POST", "/auth/sign-out", Browser.ownForm) }
+            try await shop.time.waitForSleepers(count: 1)
+            shop.time.advance(by: .seconds(3))
+            #expect(await leaving.value.status == 303)
+            #expect(browser.session == nil && shop.sessionCount == 0)
+        }
+    }
+
+    @Test(
+        "Another site's form, image or prefetch signs nobody out",
+        .shows("WS13"),
+        arguments: [
+            [("Sec-Fetch-Site", "cross-site")], [("Sec-Fetch-Site", "same-site")], [("Sec-Fetch-Site", "none")],
+            [("Origin", "https://evil.example")], [("Origin", "null")],
+            [("Origin", "https://shop.example.evil.example")], [],
+            [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")],
+        ]
+    )
+    func crossSite(headers: [(String, String)]) async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn()
+            let refused = await browser.send("POST", "/auth/sign-out", headers)
+            #expect(refused.status == 403 && refused.error?.code == .crossSite)
+            await browser.send("GET", "/auth/sign-out", headers)
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("The application's own forms and scripts are accepted by what the browser says", .shows("WS21"))
+    func ownForms() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn()
+            func code(_ method: String, _ headers: [(String, String)]) async -> SignInError.Code? {
+                await browser.open("/transfer", method: method, headers).refusal?.error?.code
+            }
+            let own = [
+                [("Sec-Fetch-Site", "same-origin")], [("Origin", "https://shop.example")], [("X-CSRF", "1")],
+                [("Sec-Fetch-Site", "same-origin"), ("Origin", "null")],
+            ]
+            for headers in own { #expect(await code("POST", headers) == nil) }
+            let foreign = [
+                [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://shop.example")],
+                [("Origin", "http://shop.example")],
+                [("Sec-Fetch-Site", "cross-site"), ("X-CSRF", "1")], [("Accept", "text/html")],
+                [("Origin", "https://shop.example:444")],
+            ]
+            for headers in foreign {
+                for method in ["POST", "PUT", "DELETE", "PATCH", "X"] {
+                    #expect(await code(method, headers) == .crossSite)
+                }
+                #expect(await browser.open("/orders", headers).session != nil)
+            }
+        }
+    }
+
+    // MARK: The back channel
+
+    private func post(
+        _ token: String,
+        _ browser: Browser,
+        to host: SignIn? = nil,
+        at name: String = "id"
+    ) async -> SignInResponse {
+        await browser.send("POST", "/auth/\(name)/back-channel-logout", [], body: "logout_token=\(token)", to: host)
+    }
+
+    @Test("A logout token ends its session on every host", .shows("WS15", "WF5"))
+    func backChannel() async throws {
+        try await Shop().run { shop in
+            let (browser, elsewhere, server) = (Browser(shop), Browser(shop), Browser(shop))
+            try await browser.signIn(claims: ["sid": "s1"])
+            try await elsewhere.signIn(claims: ["sid": "s2"])
+            shop.time.advance(by: .seconds(1))
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: nil, sessionID: "s1")
+            let response = await post(token, server, to: try shop.anotherHost())
+            #expect(response.status == 200 && response["Cache-Control"] == "no-store")
+            #expect(await browser.user == nil)
+            #expect(await elsewhere.user == "ada")
+            #expect(shop.sessionCount == 1)
+            // A new session of the provider is another one.
+            try await browser.signIn(claims: ["sid": "s3"])
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("A logout token that arrives before the callback ends that sign-in", .shows("WS15"))
+    func early() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            shop.time.advance(by: .seconds(1))
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: "ada", sessionID: "s1")
+            #expect(await post(token, Browser(shop)).status == 200)
+            shop.provider.misbehave(.signedToken(.claims(["sid": "s1"])))
+            let response = await browser.send("GET", callback)
+            #expect(response.status == 400 && response.error?.code == .sessionEnded)
+            #expect(await browser.user == nil)
+        }
+    }
+
+    @Test("A logout of a user ends all sessions, and a new sign-in revives none", .shows("WS16"))
+    func ofUser() async throws {
+        try await Shop().run { shop in
+            let (browser, elsewhere) = (Browser(shop), Browser(shop))
+            try await browser.signIn(claims: ["sid": "s1"])
+            try await elsewhere.signIn(claims: ["sid": "s2"])
+            shop.time.advance(by: .seconds(1))
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: "ada")
+            #expect(await post(token, Browser(shop)).status == 200)
+            shop.time.advance(by: .seconds(1))
+            try await browser.signIn(claims: ["sid": "s3"])
+            #expect(await browser.user == "ada")
+            #expect(await elsewhere.user == nil)
+        }
+    }
+
+    @Test("The user can end all sessions", .shows("WF4"))
+    func everywhere() async throws {
+        try await Shop().run { shop in
+            let (browser, elsewhere) = (Browser(shop), Browser(shop))
+            try await browser.signIn()
+            try await elsewhere.signIn()
+            shop.time.advance(by: .seconds(1))
+            try await shop.signIn.endAllSessions(of: #require(await browser.session()))
+            #expect(await browser.user == nil)
+            #expect(await elsewhere.user == nil)
+        }
+    }
+
+    @Test("Forged, repeated and other clients' logout tokens, and ID tokens, end nothing", .shows("WS14"))
+    func logoutTokens() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn(claims: ["sid": "s1"])
+            shop.time.advance(by: .seconds(1))
+            func token(_ claims: [String: JSONValue?] = [:], client: String = "shop-id") throws -> String {
+                try shop.provider.issueLogoutToken(clientID: client, subject: "ada", sessionID: "s1", claims: claims)
+            }
+            let valid = try token()
+            let parts = valid.split(separator: ".")
+            let now = Int(shop.time.timeSource.date().timeIntervalSince1970)
+            let bad = [
+                "", "x", "\(parts[0]).\(parts[1]).AAAA", try token(client: "shop-partner"), try token(["events": nil]),
+                try token(["nonce": "n"]), try token(["jti": nil]), try token(["iss": "https://evil.example"]),
+                try token(["exp": .number(JSONNumber(now - 100)), "iat": .number(JSONNumber(now - 200))]),
+                try token(["iat": .number(JSONNumber(now - 10_000)), "exp": .number(JSONNumber(now + 100_000))]),
+                try shop.other.issueLogoutToken(clientID: "shop-id", subject: "ada", sessionID: "s1"),
+                try shop.provider.issueIDToken(clientID: "shop-id", subject: "ada", claims: ["sid": "s1"]),
+                valid + "&logout_token=" + valid,
+            ]
+            for (index, text) in bad.enumerated() {
+                let response = await post(text, browser)
+                #expect(response.status == 400 && response.error?.code == .logoutTokenRejected, "\(index)")
+                #expect(await browser.user == "ada", "\(index)")
+            }
+            #expect(await post(valid, browser, at: "partner").error?.code == .logoutTokenRejected)
+            #expect(await browser.user == "ada")
+            #expect(await post(valid, browser).status == 200)
+            #expect(await browser.user == nil)
+            shop.time.advance(by: .seconds(1))
+            try await browser.signIn(claims: ["sid": "s1"])
+            shop.time.advance(by: .seconds(1))
+            #expect(await post(valid, browser).error?.code == .logoutTokenRejected)
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("The front channel is off, and ends only the session that it names", .shows("WS17"))
+    func frontChannel() async throws {
+        try await Shop().run { shop in
+            let request = Browser(shop).request("GET", "/auth/id/front-channel-logout", Browser.navigation)
+            #expect(await shop.signIn.response(to: request) == nil)
+        }
+        try await Shop({ options, _ in options.acceptsFrontChannelLogout = true }).run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn(claims: ["sid": "s1"])
+            let path = "/auth/id/front-channel-logout"
+            func query(_ issuer: String, _ sessionID: String) -> String {
+                "?" + FormURLEncoded.encode([("iss", issuer), ("sid", sessionID)])
+            }
+            let issuer = shop.provider.metadata.issuer
+            for wrong in ["", query(issuer, "s2"), query("https://evil.example", "s1"), "?sid=s1"] {
+                await browser.send("GET", path + wrong)
+                #expect(await browser.user == "ada")
+            }
+            await browser.send("GET", path + query(issuer, "s1"))
+            #expect(await browser.user == nil)
+        }
+    }
+}
