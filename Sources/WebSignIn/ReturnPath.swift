@@ -31,7 +31,7 @@ package struct ReturnPath: Sendable, Hashable {
 
     private static func isSafe(_ text: String, origin: String, besides base: String) -> Bool {
         let bytes = Array(text.utf8)
-        guard bytes.first == UInt8(ascii: "/"), bytes.count <= maximumSize, areHarmless(bytes),
+        guard bytes.first == UInt8(ascii: "/"), bytes.count <= maximumSize, bytes.allSatisfy({ $0 < 0x80 }),
             let path = PercentEncoding.decode(text.prefix { $0 != "?" })
         else { return false }
         // The path as received, and as often as a proxy may decode it.
@@ -53,7 +53,7 @@ package struct ReturnPath: Sendable, Hashable {
         }
     }
 
-    /// No backslash, white space, control character, or byte beyond ASCII that isn't encoded.
+    /// No backslash, white space or control character.
     private static func areHarmless(_ bytes: [UInt8]) -> Bool {
         bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
     }

@@ -29,7 +29,7 @@ struct ReturnPathTests {
             "/%2F%2Fx",
             "/./\\x", "/.//x", "/..//x", "/a/..//x", "/a/../..//x", "https:x", "https://x", "http:///x",
             "javascript:alert(1)",
-            "/ x", "/\tx", "/\nx", "/\r\nx", "/\u{0}x", "/x\u{7F}", "/%2e%2e//x", "/%2e/%2e//x", "/#x", "/a%", "?x",
+            "/é", "/ x", "/\tx", "/\nx", "/\r\nx", "/\u{0}x", "/x\u{7F}", "/%2e%2e//x", "/%2e/%2e//x", "/#x", "/a%", "?x",
             "#x",
             "/%20/x", "/\u{a0}\\x", "/%25%35%63x", "//shop.example@x", "/" + String(repeating: "a", count: 1_024),
         ]
@@ -70,18 +70,5 @@ struct ReturnPathTests {
             let url = try #require(URL(string: lenient, relativeTo: URL(string: Self.origin + "/")))
             #expect(url.host() == "shop.example" && !lenient.hasPrefix("//"), "\(text)")
         }
-    }
-}
-
-/// The same numbers in each run.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
