@@ -34,7 +34,7 @@ algorithms = [
 exchanges = [
     "our requests", "its requests", "our responses", "its responses", "ours through nginx", "its through nginx",
 ]
-resource_servers = {"mod_auth_openidc": "Apache", "dovecot": "Dovecot"}
+resource_servers = {"mod_auth_openidc": "mod_auth_openidc", "mod_oauth2": "mod_oauth2", "dovecot": "Dovecot"}
 token_algorithms = ["`RS256`", "`PS256`", "`ES256`", "`ES384`", "`EdDSA`"]
 
 
@@ -170,6 +170,11 @@ for sentence in [
     "the library, with keys from a JWK Set: `Tests/Interop/apache`. It responds with 401 to a token that has expired, "
     "that has another audience, key, key ID or signature, or `none` as its algorithm. It accepts tokens without `exp`, "
     "and tokens whose `nbf` is in the future.",
+    "The same Apache verifies them with [mod_oauth2](https://github.com/OpenIDC/mod_oauth2), with the same results, "
+    "and also tokens that are bound to a DPoP key. It verifies the library's proofs with each algorithm but `EdDSA`, "
+    "and rejects a used proof, one for another key, method or URL, a missing one, and a token that isn't bound. It "
+    "doesn't check `ath`, so a proof is valid with each token of its key, and where it isn't configured for DPoP, it "
+    "accepts bound tokens as bearer tokens.",
     "The authentication service of Debian's [Dovecot](https://dovecot.org/) 2.3 verifies them with keys from files: "
     "`Tests/Interop/dovecot`. It rejects the same tokens, and those of another user or issuer, or whose `nbf` is in "
     "the future. It accepts only the type `JWT`, so it also rejects `at+jwt`, which RFC 9068 requires, and it rejects "
