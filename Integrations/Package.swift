@@ -23,6 +23,11 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let openAPI = Target.Dependency.product(
+    name: "OpenAPIRuntime",
+    package: "swift-openapi-runtime",
+    condition: .when(traits: ["OpenAPI"])
+)
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 
@@ -45,6 +50,7 @@ let libraries = [
         "OAuth2AsyncHTTPClient",
         [ours("OAuth2"), ours("Networking"), asyncHTTPClient, logging, nioCore, nioHTTP1]
     ),
+    library("OAuth2OpenAPI", ["OAuth2HTTPTypes", ours("OAuth2"), httpTypes, openAPI]),
     library("OAuth2ServiceLifecycle", [ours("OAuth2"), ours("Networking"), lifecycle, logging]),
     library(
         "HummingbirdResourceServer",
@@ -59,6 +65,8 @@ let libraries = [
 let package = Package(
     name: "Integrations",
     products: libraries.map { .library(name: $0.name, targets: [$0.name]) },
+    // Without the trait, SwiftPM doesn't load swift-openapi-runtime.
+    traits: [.trait(name: "OpenAPI", description: "Middlewares of swift-openapi-runtime, in OAuth2OpenAPI")],
     dependencies: [
         .package(name: "swift-authenticated-client", path: ".."),
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
@@ -67,6 +75,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-openapi-runtime.git", from: "1.9.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
@@ -95,6 +104,15 @@ let package = Package(
         tests(
             "OAuth2AsyncHTTPClient",
             [ours("OAuth2"), ours("Networking"), ours("MockNetworking"), asyncHTTPClient, nioCore, nioHTTP1]
+        ),
+        // One table of cases over `NetworkClient`, an OpenAPI middleware and async-http-client.
+        .testTarget(
+            name: "ThreeClientsTests",
+            dependencies: [
+                "OAuth2HTTPTypes", "OAuth2OpenAPI", "OAuth2AsyncHTTPClient", ours("OAuth2"), ours("Networking"),
+                ours("MockNetworking"), asyncHTTPClient, httpTypes, nioCore, nioHTTP1, openAPI,
+            ],
+            swiftSettings: settings
         ),
         tests(
             "OAuth2ServiceLifecycle",

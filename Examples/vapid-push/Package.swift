@@ -4,8 +4,7 @@ import PackageDescription
 let package = Package(
     name: "vapid-push",
     dependencies: [
-        // In your package: .package(url: "https://…/swift-authenticated-client", branch: "main")
-        .package(name: "swift-authenticated-client", path: "../..")
+        .package(url: "https://git.example.com/swift-authenticated-client.git", .upToNextMinor(from: "0.1.0"))
     ],
     targets: [
         .executableTarget(

@@ -3,7 +3,9 @@ import PackageDescription
 
 let package = Package(
     name: "vectors",
-    dependencies: [.package(name: "swift-authenticated-client", path: "../..")],
+    dependencies: [
+        .package(url: "https://git.example.com/swift-authenticated-client.git", .upToNextMinor(from: "0.1.0"))
+    ],
     targets: [
         .testTarget(
             name: "VectorTests",

@@ -41,4 +41,27 @@ struct SampleTests {
             }
         }
     }
+
+    private static let examples = ["reports-service", "vapid-push", "vectors"].map { "Examples/\($0)/Package.swift" }
+
+    @Test(
+        "Each dependency on this package or its integrations has one form",
+        arguments: Repository.pages.map(\.path) + examples
+    )
+    func dependencies(path: String) throws {
+        let text = try #require(Repository.text(path)).filter { !$0.isWhitespace }
+        let allowed = ["", "-integrations"].flatMap { name in
+            let url = "url:\"https://git.example.com/swift-authenticated-client\(name).git\""
+            // A page explains the package's trait, and Getting started begins with a clone.
+            return ["\(url),.upToNextMinor(from:\"0.1.0\"))", "path:\"../swift-authenticated-client\")"]
+        }
+        for match in text.matches(of: /\.package\(/) {
+            let dependency = text[match.range.upperBound...]
+            guard dependency.prefix(90).contains("swift-authenticated-client") || dependency.hasPrefix("url:…") else {
+                continue
+            }
+            #expect(allowed.contains { dependency.hasPrefix($0) }, "\(path): \(dependency.prefix(120))")
+        }
+        #expect(path.hasSuffix("GettingStarted.md") || !text.contains(".package(path:"))
+    }
 }

@@ -27,6 +27,8 @@ extension HTTPClient {
     ///   - authenticator: The authenticator, which other clients can share.
     ///   - timeout: The time for all attempts together. The default is a minute.
     ///   - logger: The client's logger. The default is `nil`.
+    ///   - isRepeatable: Whether the request can be sent again. For a body that can be read only
+    ///     once, pass `false` to get the first response. The default is `true`.
     ///   - makeRequest: Makes the request, once for each attempt. Create a streamed body inside it,
     ///     because such a body can be read only once.
     /// - Returns: The response that isn't about the token.
@@ -37,6 +39,7 @@ extension HTTPClient {
         authenticatedBy authenticator: OAuth2Authenticator,
         timeout: TimeAmount = .minutes(1),
         logger: Logger? = nil,
+        isRepeatable: Bool = true,
         _ makeRequest: () throws -> HTTPClientRequest
     ) async throws -> HTTPClientResponse {
         let deadline = NIODeadline.now() + timeout
@@ -61,7 +64,7 @@ extension HTTPClient {
                     after: Int(response.status.code),
                     headers: headers,
                     from: response.url
-                )
+                ), isRepeatable
             else { return response }
             // Reading the rest of a small body keeps the connection for the next attempt.
             _ = try? await response.body.collect(upTo: 1 << 16)

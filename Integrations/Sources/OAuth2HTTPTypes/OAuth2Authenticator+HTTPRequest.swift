@@ -4,16 +4,20 @@ import Networking
 public import OAuth2
 
 extension OAuth2Authenticator {
-    /// Sends a request with a token through any client that uses swift-http-types.
+    /// Answers a request of a client that uses swift-http-types, with the response of the rest of
+    /// the client's chain.
     ///
-    /// The authenticator refreshes the token and sends the request again as it does for a
-    /// `NetworkClient`. A middleware of swift-openapi-runtime is one call:
+    /// The authenticator adds the token, refreshes it, and calls `next` again as it does in the
+    /// chain of a `NetworkClient`. In a middleware of swift-openapi-runtime:
     ///
     /// ```swift
-    /// try await authenticator.send(request, to: baseURL) { request in
+    /// try await authenticator.intercept(request, baseURL: baseURL) { request in
     ///     try await next(request, body, baseURL)
     /// }
     /// ```
+    ///
+    /// With the trait `OpenAPI` of the package, the library `OAuth2OpenAPI` makes the authenticator
+    /// such a middleware.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -22,17 +26,18 @@ extension OAuth2Authenticator {
     ///   - deadline: The time to stop waiting for a token or a retry. The default is `nil`.
     ///   - isRepeatable: Whether the request can be sent again. For a body that can be read only
     ///     once, pass `false` to get the first response. The default is `true`.
-    ///   - send: Sends an attempt, and returns the response and its content.
+    ///   - next: The rest of the chain. It sends an attempt, and returns the response and its
+    ///     content.
     /// - Returns: The response that isn't about the token, and its content.
     /// - Throws: `OAuth2Error` if a token isn't available, or the server rejects the request and
     ///   new credentials can't help; `NetworkError` with the code `invalidRequest` for a request
-    ///   without a URL; the errors of `send` and of `RequestAuthentication`.
-    public func send<Content>(
+    ///   without a URL; the errors of `next` and of `RequestAuthentication`.
+    public func intercept<Content>(
         _ request: HTTPTypes.HTTPRequest,
-        to baseURL: URL? = nil,
+        baseURL: URL? = nil,
         deadline: ContinuousClock.Instant? = nil,
         isRepeatable: Bool = true,
-        with send: (HTTPTypes.HTTPRequest) async throws -> (HTTPTypes.HTTPResponse, Content)
+        next: (HTTPTypes.HTTPRequest) async throws -> (HTTPTypes.HTTPResponse, Content)
     ) async throws -> (HTTPTypes.HTTPResponse, Content) {
         let text = baseURL.map { $0.absoluteString + (request.path ?? "") } ?? request.absoluteURL
         guard let url = text.flatMap({ URL(string: $0) }), let method = HTTPMethod(request.method.rawValue) else {
@@ -43,7 +48,7 @@ extension OAuth2Authenticator {
         while true {
             var attempt = request
             attempt.headerFields.set(try await authentication.credentials())
-            let (response, content) = try await send(attempt)
+            let (response, content) = try await next(attempt)
             let fields = HTTPHeaders(response.headerFields)
             guard try await authentication.needsRetry(after: response.status.code, headers: fields), isRepeatable
             else { return (response, content) }

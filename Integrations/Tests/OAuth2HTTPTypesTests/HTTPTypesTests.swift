@@ -42,7 +42,7 @@ struct HTTPTypesTests {
         authenticator: OAuth2Authenticator,
         next: (HTTPTypes.HTTPRequest, String?, URL) async throws -> (HTTPTypes.HTTPResponse, String?)
     ) async throws -> (HTTPTypes.HTTPResponse, String?) {
-        try await authenticator.send(request, to: baseURL) { request in
+        try await authenticator.intercept(request, baseURL: baseURL) { request in
             try await next(request, body, baseURL)
         }
     }
@@ -78,7 +78,7 @@ struct HTTPTypesTests {
         let authenticator = OAuth2Authenticator(source: source, resources: [base])
         let request = HTTPTypes.HTTPRequest(method: .post, scheme: "https", authority: "other.example", path: "/")
         var count = 0
-        let (response, _) = try await authenticator.send(request, isRepeatable: false) { request in
+        let (response, _) = try await authenticator.intercept(request, isRepeatable: false) { request in
             count += 1
             #expect(request.headerFields[.authorization] == nil)
             return (HTTPTypes.HTTPResponse(status: .unauthorized), ())
@@ -92,7 +92,7 @@ struct HTTPTypesTests {
         let authenticator = OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)
         let request = HTTPTypes.HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/")
         await #expect(throws: NetworkError(.invalidRequest, "")) {
-            _ = try await authenticator.send(request) { _ in (HTTPTypes.HTTPResponse(status: .ok), ()) }
+            _ = try await authenticator.intercept(request) { _ in (HTTPTypes.HTTPResponse(status: .ok), ()) }
         }
     }
 }
