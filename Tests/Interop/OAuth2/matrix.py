@@ -187,6 +187,13 @@ if accepted.keys() != {(algorithm, server) for algorithm in token_algorithms for
     raise SystemExit(f"error: access tokens have results for {sorted(accepted)}")
 for algorithm in token_algorithms:
     print(f"| {algorithm} | " + " | ".join(accepted[algorithm, server] for server in resource_servers) + " |")
+print("\n## A client of the mock server\n")
+sentence = (
+    "mod_auth_openidc also signs users in at `MockAuthorizationServer`, with PKCE, UserInfo and ID tokens signed with "
+    "`RS256`, `PS256`, `ES256` and `ES384`, and introspects its tokens. It rejects another state, a rejected code, a "
+    "response without a valid ID token, and tokens that are revoked, unknown or another user's."
+)
+print(wrapped(sentence))
 print("\n## Other JOSE implementations\n")
 for number, note in enumerate(
     [
