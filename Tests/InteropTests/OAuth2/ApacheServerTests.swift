@@ -107,7 +107,7 @@ extension ApacheServerTests {
 
 /// Access tokens at the same Apache with mod_oauth2, as bearer tokens and bound to a key.
 @Suite("Resource servers: Apache with mod_oauth2", .enabled(if: Interop.isPrepared, Interop.hint), .limitedConcurrency)
-struct ModOAuth2ServerTests {
+struct ModOAuthServerTests {
     @Test("mod_oauth2 accepts tokens of every algorithm that it supports", arguments: ApacheServerTests.algorithms)
     func accepts(algorithm: JWSAlgorithm) async throws {
         let token = try ApacheServerTests.token(ApacheServerTests.claims(), ApacheServerTests.key(algorithm))
