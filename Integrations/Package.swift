@@ -60,6 +60,10 @@ let libraries = [
             httpTypes, logging, nioCore, nioSSL,
         ]
     ),
+    library(
+        "HummingbirdSignIn",
+        [ours("WebSignIn"), ours("Networking"), hummingbird, httpTypes, logging, nioCore]
+    ),
 ]
 
 let package = Package(
@@ -130,6 +134,15 @@ let package = Package(
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
+            ]
+        ),
+        tests(
+            "HummingbirdSignIn",
+            [
+                ours("WebSignIn"), ours("SharedStores"), ours("OAuth2"), ours("Networking"), ours("TokenGeneration"),
+                ours("MockNetworking"),
+                hummingbird, httpTypes, logging, nioCore,
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
             ]
         ),
     ],
