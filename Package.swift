@@ -191,7 +191,8 @@ let package = Package(
         .testTarget(
             name: "WorkloadIdentityTests",
             dependencies: [
-                "WorkloadIdentity", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestSupport",
+                "WorkloadIdentity", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestVectors",
+                "TestSupport",
             ],
             swiftSettings: settings
         ),

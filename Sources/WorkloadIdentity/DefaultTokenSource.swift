@@ -202,7 +202,7 @@ public struct WorkloadPlatform: Sendable {
         return FileManager.default.fileExists(atPath: folder) ? nil : "“\(folder)” doesn't exist"
     }
 
-    private static func hardware(_ name: String, is isOwn: (String) -> Bool) -> Bool {
+    static func hardware(_ name: String, is isOwn: (String) -> Bool) -> Bool {
         guard let data = FileManager.default.contents(atPath: "/sys/class/dmi/id/\(name)") else { return false }
         return isOwn(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }

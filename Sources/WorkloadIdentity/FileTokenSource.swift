@@ -223,7 +223,11 @@ enum PlatformFile {
     /// Symbolic links are followed, because Kubernetes replaces files by replacing a link.
     ///
     /// `missing` is the way to get a missing file.
-    static func read(_ path: String, missing: String) throws(WorkloadIdentityError) -> [UInt8] {
+    static func read(
+        _ path: String,
+        missing: String,
+        maximumSize: Int = PlatformToken.maximumSize
+    ) throws(WorkloadIdentityError) -> [UInt8] {
         // A pipe without a writer would otherwise block.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw failure(errno, path, missing) }
@@ -239,17 +243,18 @@ enum PlatformFile {
                 "“\(path)” is writable by other users, who could replace the token; run chmod go-w on it"
             )
         }
-        return try content(of: descriptor, path, missing)
+        return try content(of: descriptor, path, missing, maximumSize)
     }
 
     private static func content(
         of descriptor: Int32,
         _ path: String,
-        _ missing: String
+        _ missing: String,
+        _ maximumSize: Int
     ) throws(WorkloadIdentityError) -> [UInt8] {
         var content: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 16 << 10)
-        while content.count <= PlatformToken.maximumSize {
+        while content.count <= maximumSize {
             let count = unsafe Glibc.read(descriptor, &part, part.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw failure(errno, path, missing) }
@@ -258,7 +263,7 @@ enum PlatformFile {
         }
         throw WorkloadIdentityError(
             .tooLarge,
-            "“\(path)” is larger than \(PlatformToken.maximumSize) bytes; check that it contains only a token"
+            "“\(path)” is larger than \(maximumSize) bytes; check that it contains only a token"
         )
     }
 

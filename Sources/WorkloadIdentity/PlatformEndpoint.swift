@@ -14,6 +14,8 @@ struct PlatformEndpoint: Sendable {
     var retries = PlatformRetries()
     /// Returns the error for a response that says more than its status, or `nil`.
     var explanation: @Sendable (ServerError) -> WorkloadIdentityError? = { _ in nil }
+    /// The interceptors that sign the requests.
+    var interceptors: [any Interceptor] = []
 
     /// The origin of the endpoint's tokens in messages.
     var origin: String { "the response of \(name)" }
@@ -42,13 +44,15 @@ struct PlatformEndpoint: Sendable {
         } catch let error as ServerError {
             if statuses.contains(error.errorCode), let response = error.httpResponse { return response }
             if let explained = explanation(error) { throw explained }
-            throw retries.isTransient(error.errorCode) ? unavailable(error.errorCode) : rejected(error.errorCode)
+            throw retries.isTransient(error) ? unavailable(error.errorCode) : rejected(error.errorCode)
         } catch let error as NetworkError {
             switch error.code {
             case .bodyTooLarge:
                 throw WorkloadIdentityError(request: .tooLarge, "\(name) responded with too much", cause: error)
             case .invalidResponse:
                 throw invalid("didn't respond with HTTP", cause: error)
+            case .requestNotMade where error.cause is WorkloadIdentityError:
+                throw error.cause ?? error
             case .tls:
                 throw WorkloadIdentityError(
                     request: .insecureEndpoint,
@@ -69,7 +73,7 @@ struct PlatformEndpoint: Sendable {
         let transport = if let given { given } else { try environment.platformTransport() }
         return NetworkClient(
             transport: transport,
-            interceptors: [retries.policy(environment)],
+            interceptors: [retries.policy(environment)] + interceptors,
             options: .init(timeSource: environment.timeSource, retryBudget: nil)
         )
     }
@@ -118,16 +122,21 @@ struct PlatformEndpoint: Sendable {
         let expiry: ContinuousClock.Instant?
         if let name = members.expiry, let text = object[name] {
             let date = if let date = Self.timestamp(text.string ?? "") { date } else { try seconds(text, name) }
-            // The machine's clock may be wrong, but both of these are the platform's.
-            let now = environment.timeSource.date()
-            let sent = response.headers["Date"].flatMap { HTTPDate.parse($0, now: now) } ?? now
-            expiry = environment.timeSource.now() + Duration(clampingSeconds: date - sent.timeIntervalSince1970)
+            expiry = self.expiry(date, in: response)
         } else {
             expiry = try object[members.lifetime].map { text throws(WorkloadIdentityError) in
                 requested + Duration(clampingSeconds: try seconds(text, members.lifetime))
             }
         }
         return try bearerToken(in: value, (expiry, requested), for: requirements)
+    }
+
+    /// Converts the expiry in a response, in seconds since 1970.
+    func expiry(_ date: Double, in response: HTTPResponse) -> ContinuousClock.Instant {
+        // The machine's clock may be wrong, but both of these are the platform's.
+        let now = environment.timeSource.date()
+        let sent = response.headers["Date"].flatMap { HTTPDate.parse($0, now: now) } ?? now
+        return environment.timeSource.now() + Duration(clampingSeconds: date - sent.timeIntervalSince1970)
     }
 
     /// Returns a bearer token whose expiry the response to a request states.
@@ -166,7 +175,7 @@ struct PlatformEndpoint: Sendable {
     }
 
     /// [RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) in UTC.
-    private static func timestamp(_ text: String) -> Double? {
+    static func timestamp(_ text: String) -> Double? {
         guard text.utf8.count <= 40, text.last == "Z" else { return nil }
         let whole = text.dropLast().split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)[0]
         return (try? Date("\(whole)Z", strategy: .iso8601))?.timeIntervalSince1970
@@ -180,11 +189,15 @@ struct PlatformRetries: Sendable {
     var longestDelay = Duration.seconds(8)
     /// The statuses of a temporary failure, in addition to 408, 429 and 5xx.
     var transientStatuses: Set<Int> = []
+    /// Returns whether another error is temporary.
+    var isTransientError: @Sendable (ServerError) -> Bool = { _ in false }
     /// The delay and the number of retries after a 410, of an endpoint that is being updated.
     var whileGone: (delay: Duration, limit: Int)?
 
-    func isTransient(_ status: Int) -> Bool {
-        status == 429 || status == 408 || status >= 500 || transientStatuses.contains(status)
+    func isTransient(_ error: ServerError) -> Bool {
+        let status = error.errorCode
+        return isTransientError(error) || status == 429 || status == 408 || status >= 500
+            || transientStatuses.contains(status)
             || whileGone != nil && status == 410
     }
 
@@ -199,7 +212,7 @@ struct PlatformRetries: Sendable {
                 random: environment.random
             ),
             when: Retry.Condition { failure in
-                if let error = failure.error as? ServerError { return isTransient(error.errorCode) }
+                if let error = failure.error as? ServerError { return isTransient(error) }
                 let codes: Set<NetworkError.Code> = [.cannotResolveHost, .cannotConnect, .connectionLost]
                 return (failure.error as? NetworkError).map { codes.contains($0.code) } ?? false
             },

@@ -79,6 +79,8 @@ public struct WorkloadIdentityError: Error, Sendable, Equatable, CustomStringCon
         case ambiguousIdentity
         /// The platform's configuration file is malformed, or requires what isn't supported.
         case invalidConfiguration
+        /// The request can't be signed for AWS: its body, its URL or a name isn't suitable.
+        case unsignableRequest
 
         /// A name from a bounded set, suitable as a metric label.
         public var description: String { rawValue }

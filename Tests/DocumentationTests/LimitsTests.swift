@@ -174,6 +174,15 @@ struct LimitsTests {
             "WorkloadIdentity/PlatformToken.swift | maximumSize = ",
             Constant("WorkloadIdentity/PlatformToken.swift | maximumSize = ") { 2 * $0 },
         ],
+        "a file of the AWS CLI, the roles in a profile's chain": [
+            "WorkloadIdentity/AWSProfiles.swift | maximumFileSize = ", "longestChain = ",
+        ],
+        "the validity of a URL that is signed for AWS": [
+            "WorkloadIdentity/AWSSignatureV4.swift | longestValidity = "
+        ],
+        "a session's token of EC2's metadata service": [
+            "WorkloadIdentity/AWSMetadataCredentials.swift | answer.count <= "
+        ],
         "a request for a platform's token": [
             "WorkloadIdentity/PlatformEndpoint.swift | var timeout = ", Constant("var limit = ") { $0 + 1 },
             "WorkloadIdentity/DefaultTokenSource.swift | connectTimeout: ",

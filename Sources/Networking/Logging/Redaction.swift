@@ -50,7 +50,8 @@ public struct Redaction: Sendable {
         names: [
             "access_token", "refresh_token", "id_token", "token", "subject_token", "actor_token", "logout_token",
             "registration_access_token", "auth_token", "session_token", "security_token", "client_secret", "secret",
-            "secret_key", "client_assertion", "assertion", "code_verifier", "device_code", "user_code", "password",
+            "secret_key", "secret_access_key", "web_identity_token", "client_assertion", "assertion", "code_verifier",
+            "device_code", "user_code", "password",
             "passwd", "passphrase", "old_password", "new_password", "api_key", "private_key", "credential",
             "credentials",
             "session_id", "otp", "SAMLResponse", "SAMLRequest", "csrf_token", "X-Amz-Security-Token", "X-Amz-Signature",

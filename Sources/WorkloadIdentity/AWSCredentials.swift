@@ -1,0 +1,182 @@
+import Networking
+public import OAuth2
+public import TokenGeneration
+
+/// The keys with which requests to AWS are signed.
+///
+/// ```swift
+/// let credentials = AWSCredentials(
+///     accessKeyID: "AKIAIOSFODNN7EXAMPLE",
+///     secretAccessKey: Secret(secret)
+/// )
+/// ```
+///
+/// An ``AWSCredentialSource`` gets them from the platform, which is better than to store them.
+public struct AWSCredentials: Sendable, Hashable, Redacted {
+    /// The ID of the access key, which isn't secret.
+    public let accessKeyID: String
+    /// The secret key.
+    public let secretAccessKey: Secret
+    /// The token of temporary credentials; `nil` for permanent ones.
+    public let sessionToken: Secret?
+    /// The expiry on the monotonic clock; `nil` for permanent credentials.
+    public let expiry: ContinuousClock.Instant?
+
+    /// Creates credentials.
+    public init(
+        accessKeyID: String,
+        secretAccessKey: Secret,
+        sessionToken: Secret? = nil,
+        expiry: ContinuousClock.Instant? = nil
+    ) {
+        self.accessKeyID = accessKeyID
+        self.secretAccessKey = secretAccessKey
+        self.sessionToken = sessionToken
+        self.expiry = expiry
+    }
+
+    /// A text without the keys.
+    public var description: String { "AWS credentials" }
+
+    // MARK: Checks
+
+    func checkedAccessKeyID() throws(WorkloadIdentityError) -> String {
+        let isValid = accessKeyID.utf8.allSatisfy { Self.isVisible($0) && !"/,".utf8.contains($0) }
+        guard isValid, !accessKeyID.isEmpty else { throw Self.malformed("access key ID") }
+        return accessKeyID
+    }
+
+    func checkedSecretKey<Result>(_ body: (String) throws -> Result) throws -> Result {
+        try secretAccessKey.expose { secret in
+            guard !secret.isEmpty, secret.utf8.allSatisfy(Self.isVisible) else { throw Self.malformed("secret key") }
+            return try body(secret)
+        }
+    }
+
+    func checkedSessionToken() throws(WorkloadIdentityError) -> String? {
+        guard let token = sessionToken?.expose({ $0 }) else { return nil }
+        guard !token.isEmpty, token.utf8.allSatisfy(Self.isVisible) else { throw Self.malformed("session token") }
+        return token
+    }
+
+    private static func isVisible(_ byte: UInt8) -> Bool { (0x21...0x7E).contains(byte) }
+
+    private static func malformed(_ part: String) -> WorkloadIdentityError {
+        WorkloadIdentityError(
+            .malformedToken,
+            "the AWS credentials have an empty \(part) or one with invalid characters; check where they come from"
+        )
+    }
+
+    // MARK: Credentials as a token
+
+    // The lifecycle of tokens is also that of credentials. No authenticator gets such a token.
+
+    static let tokenType = AWSSignatureV4.algorithm
+
+    func token(requested: ContinuousClock.Instant) throws -> AccessToken {
+        let text = try checkedSecretKey { secret in
+            [try checkedAccessKeyID(), secret, try checkedSessionToken()].compactMap(\.self).joined(separator: "\n")
+        }
+        return AccessToken(value: Secret(text), type: Self.tokenType, expiry: expiry, requested: requested)
+    }
+
+    init(_ token: AccessToken) {
+        let parts = token.value.expose { $0.utf8.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) } }
+        let part = { (index: Int) in index < parts.count ? parts[index] : "" }
+        self.init(
+            accessKeyID: part(0),
+            secretAccessKey: Secret(part(1)),
+            sessionToken: parts.count > 2 ? Secret(part(2)) : nil,
+            expiry: token.expiry
+        )
+    }
+}
+
+/// A source of AWS credentials, which are renewed ahead of their expiry by one request for all
+/// callers.
+///
+/// ```swift
+/// let credentials = AWSCredentialSource.default()
+/// let admin = AWSCredentialSource.role(
+///     "arn:aws:iam::123456789012:role/admin",
+///     with: credentials
+/// )
+/// ```
+///
+/// Copies share the credentials. A source never continues with another identity if its own fails.
+public struct AWSCredentialSource: Sendable {
+    typealias Request = @Sendable (ContinuousClock.Instant?) async throws -> AWSCredentials
+
+    /// The origin of the credentials, for logs: `the environment`, or `the profile “dev”`.
+    public let name: String
+    private let cache: CachedTokenSource
+
+    /// Creates a source that calls a closure.
+    ///
+    /// - Parameters:
+    ///   - name: The origin of the credentials, for logs.
+    ///   - environment: The clocks.
+    ///   - request: A closure that gets credentials, with their expiry, and stops at the given
+    ///     time.
+    public init(
+        _ name: String,
+        environment: WorkloadEnvironment = WorkloadEnvironment(),
+        request: @escaping @Sendable (_ deadline: ContinuousClock.Instant?) async throws -> AWSCredentials
+    ) {
+        self.name = name
+        let source = AWSCredentialRequest(name: name, timeSource: environment.timeSource, request: request)
+        let timing = OAuth2Timing(timeSource: environment.timeSource, random: environment.random)
+        cache = CachedTokenSource(source, timing: timing)
+    }
+
+    /// Returns credentials, which are valid for long enough to send a request.
+    ///
+    /// - Parameter deadline: The time when the caller stops waiting. The default is `nil`, which
+    ///   waits until the request for credentials times out.
+    /// - Returns: The current credentials, or new ones.
+    /// - Throws: ``WorkloadIdentityError`` if there are none, as the function that created the
+    ///   source says; `NetworkError` with the code `timedOut` at the deadline; the closure's error.
+    public func credentials(until deadline: ContinuousClock.Instant? = nil) async throws -> AWSCredentials {
+        AWSCredentials(try await token(for: TokenRequirements(deadline: deadline)))
+    }
+
+    /// Returns whether there are other credentials than the current ones, which AWS rejects.
+    func replaceCurrent(until deadline: ContinuousClock.Instant?) async -> Bool {
+        guard let current = try? await token(for: TokenRequirements(deadline: deadline)) else { return false }
+        return (try? await token(for: .replacing(current, deadline: deadline))) != nil
+    }
+
+    private func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        do { return try await cache.token(for: requirements) } catch let error as OAuth2Error {
+            throw error.cause ?? error
+        }
+    }
+}
+
+private struct AWSCredentialRequest: TokenSource {
+    let name: String
+    let timeSource: TimeSource
+    let request: AWSCredentialSource.Request
+
+    func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        let requested = timeSource.now()
+        let credentials = try await request(requirements.deadline)
+        if let expiry = credentials.expiry, expiry <= timeSource.now() {
+            throw WorkloadIdentityError(
+                .expiredToken,
+                "the AWS credentials of \(name) have expired; check the clock of this machine and what issues them"
+            )
+        }
+        let token = try credentials.token(requested: requested)
+        // Permanent credentials are read again from time to time, and are usually the same.
+        let isKept = requirements.isInBackground && token.expiry == nil
+        guard isKept || !requirements.isUnwanted(token.value) else {
+            throw WorkloadIdentityError(
+                .rejectedToken,
+                "\(name) has no other AWS credentials than those that AWS rejects; replace them, or wait for new ones"
+            )
+        }
+        return token
+    }
+}
