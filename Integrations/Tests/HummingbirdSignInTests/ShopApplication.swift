@@ -101,8 +101,9 @@ final class Browser: Sendable {
         body: String? = nil
     ) async throws -> TestResponse {
         var headers: HTTPFields = [.accept: "text/html"]
-        headers[HTTPField.Name("Sec-Fetch-Mode")!] = mode
-        headers[HTTPField.Name("Sec-Fetch-Site")!] = site
+        for (name, value) in [("Sec-Fetch-Mode", mode), ("Sec-Fetch-Site", site)] {
+            if let name = HTTPField.Name(name) { headers[name] = value }
+        }
         let cookie = cookies.map { "\($0)=\($1)" }.joined(separator: "; ")
         if !cookie.isEmpty { headers[.cookie] = cookie }
         let response = try await client.execute(
@@ -128,8 +129,8 @@ final class Browser: Sendable {
         var response = try await send(client, uri)
         for _ in 0..<8 {
             guard let place = response.headers[.location] else { break }
-            if place.hasPrefix("http") {
-                let back = try await shop.provider.visit(URL(string: place)!).absoluteString
+            if place.hasPrefix("http"), let url = URL(string: place) {
+                let back = try await shop.provider.visit(url).absoluteString
                 response = try await send(
                     client,
                     String(back.dropFirst(Shop.origin.count)),

@@ -38,9 +38,8 @@ struct SignInTests {
                 let user = try await browser.send(client, "/auth/user", mode: "cors")
                 #expect(user.text.contains(#""sub":"ada""#))
                 let leaving = try await browser.send(client, "/auth/sign-out", method: .post)
-                let back = try await shop.provider.visit(
-                    URL(string: try #require(leaving.headers[.location]))!
-                )
+                let place = try #require(leaving.headers[.location])
+                let back = try await shop.provider.visit(try #require(URL(string: place)))
                 let home = try await browser.open(
                     client,
                     String(back.absoluteString.dropFirst(Shop.origin.count))
