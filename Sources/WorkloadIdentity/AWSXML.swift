@@ -29,7 +29,7 @@ struct AWSXML {
                 guard let name = Self.name(tag.dropFirst()), name == path.last else { return nil }
                 if isLeaf {
                     guard let decoded = Self.decoded(text) else { return nil }
-                    add(decoded, at: path.dropFirst(0).joined(separator: "/"))
+                    add(decoded, at: path.joined(separator: "/"))
                 }
                 path.removeLast()
                 (isLeaf, hasEnded) = (false, path.isEmpty)
