@@ -19,13 +19,15 @@ struct CommandFailure: Error {
 
     init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
-        self.message = message
+        self.message = CommandWords.plain(message)
         self.cause = cause
     }
 
     init(_ code: Code, _ error: TokenError) { self.init(code, error.message, cause: error) }
 
-    init(_ error: OAuth2Error, at name: String) {
+    /// Creates a failure with advice about the client's credential, which is `nil` for a public
+    /// client.
+    init(_ error: OAuth2Error, at name: String, credential: String? = nil) {
         let refusals: Set<OAuth2Error.Code> = [
             .requestRejected, .invalidClient, .reauthenticationRequired, .proofRejected, .missingNonce, .repeatedNonce,
             .tooManyNonces, .freshTokenRejected, .insufficientScope, .stepUpRequired, .authorizationDenied,
@@ -35,6 +37,11 @@ struct CommandFailure: Error {
         var advice = ""
         let code = error.serverCode.map { " [\($0)]" } ?? ""
         switch error.code {
+        case .invalidClient:
+            message = message.replacing(
+                "check the client ID and key",
+                with: "check the client ID" + (credential.map { " and \($0)" } ?? "")
+            )
         case .reauthenticationRequired where error.serverCode == nil && error.status == nil:
             // If the user must sign in for the requested token itself, `token(isForced:asksUser:)`
             // has already handled the error.
@@ -132,4 +139,37 @@ extension TrustConfigurationError: DescribedError {}
 
 extension NetworkError {
     var trustAdvice: String { tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : "" }
+}
+
+/// The command's words for advice about the API of the package.
+enum CommandWords {
+    private static let words: KeyValuePairs = [
+        "use JWSVerifier to verify JSON": "verify it with jwt jws verify",
+        "use JWSVerifier to verify it": "verify it with jwt jws verify",
+        "; use SDJWTVerifier": "; verify it with jwt sd verify",
+        "use JWTVerifier to verify a plain token": "verify a plain token with jwt verify",
+        "verify it with JWTVerifier": "verify it with jwt verify",
+        "; use JWEDecrypter": "; decrypt it with jwt decrypt",
+        "such as SigningKey(pem:).verificationKey.pem() returns": "which jwt key public prints",
+        "which needs an EncryptionPassword": "which needs a password",
+        "; for a key without “alg”, name exactly one algorithm in the policy's `algorithms` or in `assumedAlgorithms`":
+            "; name the algorithm of such a key with --alg",
+        ", or a custom signing service": "",
+        "use .form or another authentication method": "use --basic-encoding form or another --auth-method",
+        "; the server has none, or AuthorizationServer was created without it": "",
+        "raise timeout of RequestOptions or NetworkClient.Options": "raise the timeout",
+        "raise the endpoint's timeout or the URLRequest's timeoutInterval": "raise the timeout",
+        "raise the deadline of HTTPTransportLimits": "raise the timeout",
+        "raise the authenticator's timeout": "raise --token-timeout",
+        ", or raise idleTimeout of RequestOptions": "",
+        "; raise idleTimeout of RequestOptions": "",
+        ", or raise firstByteTimeout of RequestOptions": "",
+        "; raise firstByteTimeout of RequestOptions": "",
+        ", or raise connectTimeout of CurlTransport.Configuration": "",
+        "; raise connectTimeout of CurlTransport.Configuration": "",
+    ]
+
+    static func plain(_ message: String) -> String {
+        words.reduce(message) { $0.contains($1.key) ? $0.replacing($1.key, with: $1.value) : $0 }
+    }
 }

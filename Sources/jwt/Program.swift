@@ -3,41 +3,60 @@ import Glibc
 
 @main
 enum Program {
+    static let name = "jwt"
     static let version = "0.1.0"
 
     static let usageStatus: Int32 = 64
 
-    static let definition = CommandDefinition(
-        name: "jwt",
-        summary: "Create, verify, encrypt and decrypt JSON Web Tokens",
-        discussion: [
-            """
-            Results go to standard output and everything else to standard error, so the commands work in pipes. For \
-            a FILE, - means standard input. Secrets come from files, standard input and environment variables, never \
-            from the command line, which every user of the machine can see.
-            """
-        ],
-        options: [OptionDefinition(longName: "version", summary: "Print version")],
-        examples: [
-            "Generate a key": "jwt keygen --alg ES256 --out key.pem",
-            "Sign a token with it": "jwt sign --key key.pem --sub alice --expires-in 1h > token",
-            "Verify the token and print its claims": "jwt verify --key key.pem < token",
-            "Print a token's contents without verifying it": "jwt decode < token",
-        ],
-        exitCodes: [
-            0: "Success",
-            1: "A token, signature or server was rejected; see error.code with --json",
-            2: "Something else failed, such as a file, a key or a closed pipe",
-        ],
-        subcommands: [
-            KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
-            EncryptCommand.definition, DecryptCommand.definition, KeyGroup.definition, TokenCommand.definition,
-            RequestCommand.definition, DPoPCommand.definition,
-            JWSGroup.definition, SDGroup.definition, HTTPGroup.definition, PinCommand.definition,
-            WhoamiCommand.definition,
-            CompletionsCommand.definition, ManualCommand.definition,
-        ]
-    )
+    /// The commands by name.
+    ///
+    /// Each definition takes a while to create, so only the one that the first argument names is
+    /// created, unless all are listed.
+    private static let commands: KeyValuePairs<String, @Sendable () -> CommandDefinition> = [
+        "keygen": { KeygenCommand.definition }, "sign": { SignCommand.definition },
+        "verify": { VerifyCommand.definition }, "decode": { DecodeCommand.definition },
+        "encrypt": { EncryptCommand.definition }, "decrypt": { DecryptCommand.definition },
+        "key": { KeyGroup.definition }, "token": { TokenCommand.definition }, "request": { RequestCommand.definition },
+        "dpop": { DPoPCommand.definition }, "jws": { JWSGroup.definition }, "sd": { SDGroup.definition },
+        "http": { HTTPGroup.definition }, "pin": { PinCommand.definition }, "whoami": { WhoamiCommand.definition },
+        "completions": { CompletionsCommand.definition }, "manual": { ManualCommand.definition },
+    ]
+
+    static let definition = definition(with: commands.map { $1() })
+
+    /// Returns the definition for a command line, which has all commands if the first argument
+    /// names none.
+    static func definition(for arguments: [String]) -> CommandDefinition {
+        guard let command = commands.first(where: { $0.key == arguments.first }) else { return definition }
+        return definition(with: [command.value()])
+    }
+
+    private static func definition(with subcommands: [CommandDefinition]) -> CommandDefinition {
+        CommandDefinition(
+            name: name,
+            summary: "Create, verify, encrypt and decrypt JSON Web Tokens",
+            discussion: [
+                """
+                Results go to standard output and everything else to standard error, so the commands work in pipes. For \
+                a FILE, - means standard input. Secrets come from files, standard input and environment variables, never \
+                from the command line, which every user of the machine can see.
+                """
+            ],
+            options: [OptionDefinition(longName: "version", summary: "Print version")],
+            examples: [
+                "Generate a key": "jwt keygen --alg ES256 --out key.pem",
+                "Sign a token with it": "jwt sign --key key.pem --sub alice --expires-in 1h > token",
+                "Verify the token and print its claims": "jwt verify --key key.pem < token",
+                "Print a token's contents without verifying it": "jwt decode < token",
+            ],
+            exitCodes: [
+                0: "Success",
+                1: "A token, signature or server was rejected; see error.code with --json",
+                2: "Something else failed, such as a file, a key or a closed pipe",
+            ],
+            subcommands: subcommands
+        )
+    }
 
     static func main() {
         ProcessProtection.begin()
@@ -60,19 +79,19 @@ enum Program {
         // Honor --json even if the rest of the command line is invalid.
         let arguments = texts.compactMap(\.self)
         let writesJSON = arguments.prefix { $0 != "--" }.contains(OptionDefinition.json.spelling)
-        var console = Console(prefix: definition.name, writesJSON: writesJSON)
+        var console = Console(prefix: name, writesJSON: writesJSON)
         do {
             if let index = texts.firstIndex(of: nil) {
                 throw UsageError(
-                    path: [definition.name],
+                    path: [name],
                     message: "argument \(index + 1) isn't valid UTF-8; pass a file with such a name on standard input"
                 )
             }
-            switch try Invocation(arguments, root: definition) {
+            switch try Invocation(arguments, root: definition(for: arguments)) {
             case .help(let command, let path):
                 try console.print(HelpText(path: path, command: command).text, terminator: "")
             case .version:
-                try console.print("\(definition.name) \(version)")
+                try console.print("\(name) \(version)")
             case .missingCommand(let command, let path):
                 console.explain(HelpText(path: path, command: command).text)
                 return usageStatus

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /// Returns the number of the program's arguments, including its name.
 ///
@@ -23,5 +24,11 @@ bool cprocess_can_run_tasks(void);
 ///
 /// - Returns: `true` if the kernel did so. prctl is variadic, which Swift can't call.
 bool cprocess_forbid_dumps(void);
+
+/// Copies the next bytes of a pipe, a socket or a regular file, without reading them.
+///
+/// - Parameter milliseconds: The maximum time to wait for bytes or the end.
+/// - Returns: The number of bytes, or 0 if there are none, or if the file is of another kind.
+size_t cprocess_peek(int descriptor, int milliseconds, uint8_t *_Nonnull bytes, size_t count);
 
 #endif

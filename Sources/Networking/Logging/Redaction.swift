@@ -305,7 +305,7 @@ extension Redaction {
 
     /// Returns a redaction that also removes the credentials of a request, in any spelling that a
     /// response is likely to use.
-    func removingCredentials(of request: HTTPRequest) -> Self {
+    package func removingCredentials(of request: HTTPRequest) -> Self {
         guard !isOff else { return self }
         var found: Set<[UInt8]> = []
         func add(_ value: some Sequence<UInt8>) {

@@ -188,6 +188,10 @@ package struct MLDSAParameters: RawKeyCurve {
     package var isAvailable: Bool { Self.available.contains(name) }
 
     private static let available: Set<String> = {
+        // Each search for an algorithm that no provider has asks all of them.
+        guard OPENSSL_version_major() > 3 || OPENSSL_version_major() == 3 && OPENSSL_version_minor() >= 5 else {
+            return []
+        }
         OpenSSLLibrary.prepare()
         let names = all.map(\.name).filter { name in
             let signature = unsafe EVP_SIGNATURE_fetch(nil, name, nil)

@@ -26,7 +26,8 @@ enum Invocation {
             return .help(command, path: path)
         case "help":
             return try help(on: rest, in: command, path: path)
-        case "--version" where path.count == 1:
+        case "--version", "-V", "version":
+            guard path.count == 1 else { fallthrough }
             return .version
         default:
             let subcommand = try find(first, in: command, path: path)
@@ -56,7 +57,10 @@ enum Invocation {
             // The message doesn't repeat the argument: it may be a pasted token or secret.
             throw UsageError(path: path, message: "the first argument is not \(kind)" + list(command))
         }
-        let nearest = Suggestion.nearest(to: name, in: command.subcommands.map(\.name))
+        let names = command.subcommands.map(\.name)
+        let nearest =
+            ForeignNames.command(for: name, in: names + (path.count == 1 ? ["--version"] : []))
+            ?? Suggestion.nearest(to: name, in: names)
         let advice = nearest.map { ", did you mean \($0)?" } ?? list(command)
         throw UsageError(path: path, message: "unknown \(kind.split(separator: " ").last ?? "") \(name)" + advice)
     }
@@ -137,7 +141,8 @@ struct ArgumentParser {
         var letters = letters
         while let letter = letters.popFirst() {
             guard let option = definition.allOptions.first(where: { $0.shortName == letter }) else {
-                throw error("unknown option -\(Self.isNameCharacter(letter) ? String(letter) : "?")")
+                let answer = ForeignNames.answer(to: String(letter), in: definition)
+                throw error("unknown option -\(Self.isNameCharacter(letter) ? String(letter) : "?")" + answer)
             }
             if option.value == nil {
                 try add("", to: option, of: &result)
@@ -202,6 +207,8 @@ struct ArgumentParser {
         guard name.allSatisfy(Self.isNameCharacter), name.count <= 32 else {
             return error("unknown option")
         }
+        let answer = ForeignNames.answer(to: name, in: definition)
+        guard answer.isEmpty else { return error("unknown option --\(name)" + answer) }
         let nearest = Suggestion.nearest(to: name, in: definition.allOptions.map(\.longName))
         return error("unknown option --\(name)" + (nearest.map { ", did you mean --\($0)?" } ?? ""))
     }
@@ -247,5 +254,47 @@ enum Suggestion {
             (beforePrevious, previous) = (previous, current)
         }
         return previous[second.count]
+    }
+}
+
+/// Answers to the names that users of other tools type, such as step, jwt-cli, oauth2c and curl.
+enum ForeignNames {
+    private static let commands = [
+        "encode": "sign", "create": "sign", "inspect": "decode", "show": "decode", "generate": "keygen",
+        "keypair": "keygen", "keygenerate": "keygen", "validate": "verify", "introspect": "decode", "curl": "request",
+        "get": "request", "login": "token", "jwe": "encrypt", "jwks": "key", "-v": "--version",
+    ]
+
+    /// Our options by theirs, from the preferred one.
+    private static let options: [String: [String]] = [
+        "exp": ["expires-in"], "expiry": ["expires-in"], "expires": ["expires-in"], "not-after": ["expires-in"],
+        "payload": ["claim"], "P": ["claim"], "algorithm": ["alg"], "A": ["alg"], "private-key": ["key"],
+        "public-key": ["key", "verify-key"], "jwk": ["key", "verify-key"], "signing-key": ["key"],
+        "token-url": ["token-endpoint"], "scopes": ["scope"], "cacert": ["roots"], "max-time": ["timeout"],
+        "insecure": ["roots"], "u": ["client-id"], "user": ["client-id"],
+    ]
+
+    static func command(for name: String, in names: [String]) -> String? {
+        commands[name.lowercased()].flatMap { names.contains($0) ? $0 : nil }
+    }
+
+    /// Returns the end of a message about an unknown option, or an empty string.
+    static func answer(to name: String, in command: CommandDefinition) -> String {
+        if let option = options[name]?.lazy.compactMap({ name in
+            command.allOptions.first { $0.longName == name }
+        }).first {
+            let reason = name == "insecure" ? "; certificates are always verified" : ""
+            return "\(reason); use \(option.synopsis)"
+        }
+        switch name {
+        case "output", "out", "o", "O": return "; the result is on standard output: redirect it with > FILE"
+        case _ where command.name == "verify" && ["nbf", "iat", "exp", "not-before", "issued-at"].contains(name):
+            return "; the claim is always checked, as of now or of --at TIME"
+        case "v", "verbose": return "; jwt request has --verbose"
+        case "X", "request": return "; jwt request has --request"
+        case "insecure": return "; nothing that this command does depends on it"
+        case "keyid", "kid": return "; the token's kid selects the key"
+        default: return ""
+        }
     }
 }

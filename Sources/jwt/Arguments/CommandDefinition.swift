@@ -5,11 +5,15 @@ struct CommandDefinition: Sendable {
     /// One sentence without a final period.
     var summary: String
     var discussion: [String] = []
+    /// Paragraphs that only the manual has.
+    var details: [String] = []
     /// The command's options, without `--json` and `--help`.
     var options: [any CommandOption] = []
     var operands: [OperandDefinition] = []
     /// The command lines for tasks, which have no final period.
     var examples: KeyValuePairs<String, String> = [:]
+    /// The examples that only the manual has.
+    var manualExamples: KeyValuePairs<String, String> = [:]
     /// The meanings of the exit codes, without the one for usage errors.
     var exitCodes: KeyValuePairs<Int32, String> = [:]
     var subcommands: [CommandDefinition] = []
@@ -43,6 +47,16 @@ struct OptionDefinition: CommandOption {
         case choice([String])
     }
 
+    /// Where an option is described.
+    enum Visibility: Sendable {
+        /// In the help, the manual and completions.
+        case help
+        /// In the manual and completions, to keep the help short.
+        case manual
+        /// In the manual and completions, for options that other tools' users type.
+        case hidden
+    }
+
     struct Value: Sendable {
         var name: String
         var kind: ValueKind
@@ -58,6 +72,9 @@ struct OptionDefinition: CommandOption {
     var isRequired = false
     var isRepeatable = false
     var section = "Options"
+    var visibility = Visibility.help
+    /// A shorter summary for the help, which then has the option in its last section.
+    var brief: String?
     var summary: String
 
     var definitions: [OptionDefinition] { [self] }
@@ -73,7 +90,7 @@ struct OptionDefinition: CommandOption {
 
     static let json = OptionDefinition(
         longName: "json",
-        summary: "Print the result as one line of JSON, and errors and warnings as JSON, too"
+        summary: "Print the result and all messages as lines of JSON"
     )
 
     static func section(_ name: String, _ options: [any CommandOption]) -> [OptionDefinition] {
@@ -99,6 +116,16 @@ extension [OptionDefinition]: CommandOption {
         map { option in
             var option = option
             option.summary = summaries[option.longName] ?? option.summary
+            return option
+        }
+    }
+
+    /// Returns the options, of which the help shows only those with a short summary.
+    func showing(_ briefs: [String: String]) -> Self {
+        map { option in
+            var option = option
+            option.brief = briefs[option.longName]
+            if option.brief == nil { option.visibility = .manual }
             return option
         }
     }
@@ -142,7 +169,7 @@ struct Flag: CommandOption {
 
     var definitions: [OptionDefinition] { [definition] }
 
-    init(_ longName: String, short shortName: Character? = nil, _ summary: String) {
-        definition = OptionDefinition(longName: longName, shortName: shortName, summary: summary)
+    init(_ longName: String, aliases: [String] = [], short shortName: Character? = nil, _ summary: String) {
+        definition = OptionDefinition(longName: longName, aliases: aliases, shortName: shortName, summary: summary)
     }
 }

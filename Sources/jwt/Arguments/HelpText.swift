@@ -28,14 +28,17 @@ struct HelpText {
 
     private var optionSections: [String] {
         var headings: [String] = []
-        for option in command.allOptions where !headings.contains(option.section) { headings.append(option.section) }
+        let shown = command.allOptions.filter { $0.visibility == .help }
+        let section = { (option: OptionDefinition) in option.brief == nil ? option.section : "Options" }
+        for heading in shown.map(section) where !headings.contains(heading) { headings.append(heading) }
         return headings.map { heading in
-            let options = command.allOptions.filter { $0.section == heading }
+            let options = shown.filter { section($0) == heading }
             return Self.section(
                 heading,
                 options.map { option in
                     let short = option.shortSpelling.map { $0 + ", " } ?? ""
-                    return (short + option.synopsis, option.summary + (option.isRepeatable ? " (repeatable)" : ""))
+                    let summary = option.brief ?? option.summary
+                    return (short + option.synopsis, summary + (option.isRepeatable ? " (repeatable)" : ""))
                 }
             )
         }
@@ -43,13 +46,45 @@ struct HelpText {
 
     private var examples: String {
         guard !command.examples.isEmpty else { return "" }
-        let lines = command.examples.map { "  # \($0.key)\n  \($0.value)" }
+        let lines = command.examples.map { "  # \($0.key)\n  \(Self.commandLine($0.value))" }
         return "Examples:\n" + lines.joined(separator: "\n")
     }
 
     private var footer: String {
+        if command.allOptions.contains(where: { $0.visibility == .manual }) {
+            return Self.wrapped("The manual has all options: jwt manual | man -l -", indent: 0)
+        }
         guard !command.subcommands.isEmpty else { return "" }
         return "Use “\(path.joined(separator: " ")) COMMAND --help” for more about a command."
+    }
+
+    /// Returns a command line that continues on further lines if it's wider than the page.
+    static func commandLine(_ text: String) -> String {
+        var words = [""]
+        var quote: Character?
+        for character in text {
+            if character == " ", quote == nil {
+                words.append("")
+                continue
+            }
+            if character == quote {
+                quote = nil
+            } else if quote == nil, "'\"".contains(character) {
+                quote = character
+            }
+            words[words.count - 1].append(character)
+        }
+        var lines: [String] = []
+        var line = ""
+        for word in words {
+            // Two spaces before the line, and a space and a backslash after it.
+            if !line.isEmpty, line.count + 1 + word.count > width - 4 {
+                lines.append(line + " \\")
+                line = "  "
+            }
+            line += (line.isEmpty || line == "  " ? "" : " ") + word
+        }
+        return (lines + [line]).joined(separator: "\n  ")
     }
 
     private static func section(

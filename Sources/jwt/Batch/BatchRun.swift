@@ -18,6 +18,8 @@ struct BatchRun {
     private static let bufferSize = 65_536
 
     let input: InputFile
+    /// The members of the result of a line that failed, besides its error.
+    var failureMembers: JSONObject = [:]
 
     /// Prints buffered results if the buffer is full or the next line isn't available yet, so that
     /// pipes stay fast and a program that waits for each result receives it.
@@ -44,7 +46,7 @@ struct BatchRun {
         defer { progress?.end() }
         while let line = try CommandFailure.reporting(at: subject, { try reader.next { try flush(&output) } }) {
             count += 1
-            let result = Self.result(of: line, body)
+            let result = result(of: line, body)
             if case .refused = result { refusedCount += 1 }
             Self.append(result, to: &output)
             if flushesLines || output.count >= Self.bufferSize { try flush(&output) }
@@ -72,8 +74,10 @@ struct BatchRun {
         return token
     }
 
-    private static func result(of line: LineReader.Line, _ body: ([UInt8]) throws -> Result) -> Result {
-        guard case .octets(let octets) = line else { return refusal("tooLarge", "the line is longer than 2 MiB") }
+    private func result(of line: LineReader.Line, _ body: ([UInt8]) throws -> Result) -> Result {
+        guard case .octets(let octets) = line else {
+            return refusal("tooLarge", "the line is longer than \(TokenInput.sizeLimit >> 20) MiB")
+        }
         do {
             return try body(TokenInput.trimmed(octets))
         } catch let error as TokenError {
@@ -87,8 +91,10 @@ struct BatchRun {
         }
     }
 
-    private static func refusal(_ code: String, _ message: String) -> Result {
-        .refused(["error": ["code": .string(code), "message": .string(message)]])
+    private func refusal(_ code: String, _ message: String) -> Result {
+        var report = failureMembers
+        report["error"] = ["code": .string(code), "message": .string(CommandWords.plain(message))]
+        return .refused(report)
     }
 
     private static func append(_ result: Result, to output: inout [UInt8]) {

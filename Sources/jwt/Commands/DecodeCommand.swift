@@ -10,7 +10,7 @@ struct DecodeCommand {
         discussion: [
             """
             Prints the header and the claims as JSON, and the times as local dates on standard error. Works with any \
-            algorithm, and with expired tokens. Nothing is checked: anyone can have written the token. Use jwt \
+            algorithm, with expired tokens, and with the JSON serializations. Nothing is checked: anyone can have written the token. Use jwt \
             verify before you rely on it. Of an encrypted token, only the header is readable, and jwt decrypt \
             decrypts it. SD-JWTs are for jwt sd show.
             """,
@@ -19,7 +19,7 @@ struct DecodeCommand {
             input is a token and produces one line of JSON, in the same order.
             """,
         ],
-        options: [time, BatchRun.flag],
+        options: [time, BatchRun.flag, insecure],
         operands: [TokenInput.operand],
         examples: [
             "Inspect a token": "jwt decode < token",
@@ -34,6 +34,9 @@ struct DecodeCommand {
         action: { try run($0, $1) }
     )
 
+    /// The option of step, where it means that nothing is verified.
+    static let insecure = [OptionDefinition(longName: "insecure", visibility: .hidden, summary: "Verify nothing")]
+
     private static let selectiveAdvice = "print it with jwt sd show"
 
     static func now(_ arguments: ParsedArguments) throws(UsageError) -> Double {
@@ -47,13 +50,46 @@ struct DecodeCommand {
         let text = try input.read()
         if EncryptedInput.isEncrypted(text) { return try showEncrypted(text, console) }
         if let error = SDInput.refusal(text, selectiveAdvice) { throw CommandFailure(.rejected, error) }
-        let token = try CommandFailure.reporting(.rejected) {
-            try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
-        }
-        if console.writesJSON { return try console.print(result(token)) }
+        let token = try CommandFailure.reporting(.rejected) { try contents(of: text) }
+        if console.writesJSON { return try console.print(JSONObject(token.members)) }
         console.note("UNVERIFIED: the signature was not checked; anyone can have written this")
-        for line in times.lines(in: token.unverifiedClaims) { console.note(line) }
-        try console.show(json(token))
+        for line in times.lines(in: token.claims) { console.note(line) }
+        try console.show(OrderedJSON.text(token.members))
+    }
+
+    private static func contents(
+        of text: String
+    ) throws(TokenError) -> (claims: JSONObject, members: [(name: String, value: JSONValue)]) {
+        guard text.utf8.first == UInt8(ascii: "{") else {
+            let token = try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
+            return (
+                token.unverifiedClaims,
+                [
+                    ("header", .object(token.unverifiedHeader)), ("claims", .object(token.unverifiedClaims)),
+                    ("verified", false),
+                ]
+            )
+        }
+        let jws = try UnverifiedJWS(json: text, limits: JWSLimits(size: TokenInput.sizeLimit))
+        guard let payload = jws.unverifiedPayload else {
+            throw TokenError(.malformedToken, "the payload is detached; jwt jws verify takes it with --payload FILE")
+        }
+        let claims: JSONObject
+        do throws(TokenError) {
+            claims = try JSONObject(parsing: payload)
+        } catch {
+            throw TokenError(.malformedToken, "the payload isn't a valid JSON object: \(error.message)", cause: error)
+        }
+        let headers = jws.unverifiedSignatures.map { signature in
+            let members: [(String, JSONValue)] = [("header", .object(signature.unverifiedProtectedHeader))]
+            let other = signature.unprotectedHeader
+            return members + (other.isEmpty ? [] : [("unprotectedHeader", .object(other))])
+        }
+        var members: [(name: String, value: JSONValue)] = headers.first?.map { ($0.0, $0.1) } ?? []
+        if headers.count > 1 {
+            members.append(("otherSignatures", .array(headers.dropFirst().map { .object(JSONObject($0)) })))
+        }
+        return (claims, members + [("claims", .object(claims)), ("verified", false)])
     }
 
     private static func showEncrypted(_ text: String, _ console: Console) throws {
@@ -72,18 +108,7 @@ struct DecodeCommand {
             if EncryptedInput.isEncrypted(token) {
                 return .object(EncryptedInput.report(try EncryptedInput.jwe(token)))
             }
-            return .object(result(try UnverifiedToken(token, maximumSize: TokenInput.sizeLimit)))
+            return .object(JSONObject(try contents(of: token).members))
         }
-    }
-
-    private static func result(_ token: UnverifiedToken) -> JSONObject {
-        ["header": .object(token.unverifiedHeader), "claims": .object(token.unverifiedClaims), "verified": false]
-    }
-
-    private static func json(_ token: UnverifiedToken) -> String {
-        OrderedJSON.text([
-            ("header", .object(token.unverifiedHeader)), ("claims", .object(token.unverifiedClaims)),
-            ("verified", false),
-        ])
     }
 }

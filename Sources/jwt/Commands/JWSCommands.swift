@@ -3,6 +3,8 @@ import TokenGeneration
 
 enum JWSGroup {
     static let payloadLimit = 64 << 20
+    /// The maximum size of a JWS in bytes: the largest payload in base64url, and the other parts.
+    static let sizeLimit = payloadLimit / 3 * 4 + (4 << 20)
 
     static let definition = CommandDefinition(
         name: "jws",
@@ -54,6 +56,10 @@ struct JWSSignCommand {
         let service = key.identified(by: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
         let signed = try form.sign(Data(octets), header: header.parameters, with: service)
+        // Escapes can make an unencoded payload in JSON longer.
+        guard (signed.string ?? signed.object?.serialized() ?? "").utf8.count <= JWSGroup.sizeLimit else {
+            throw CommandFailure(.failed, "\(payload.name): too large for this form; use --detached")
+        }
         try SignatureForm.print(signed, as: "jws", on: console)
     }
 }
@@ -126,8 +132,8 @@ struct JWSVerifyCommand {
             case .set(let set, let selection): JWSVerifier(keys: set, selection: selection)
             }
         verifier.understoodExtensions = understood
-        verifier.limits.size = TokenInput.sizeLimit
-        let text = try token.read()
+        verifier.limits.size = JWSGroup.sizeLimit
+        let text = Self.content(of: try token.read(limit: JWSGroup.sizeLimit))
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
         let verified = try CommandFailure.reporting(.rejected) {
             try verify(text, detached.map { Data($0) }, policy, verifier)
@@ -140,6 +146,14 @@ struct JWSVerifyCommand {
             "payload": .string(Base64URL.encode(Array(verified.payload))),
             "signatures": .number(JSONNumber(verified.signatures.count)),
         ])
+    }
+
+    /// Returns the JWS of a result of `jwt jws sign --json`, or the text.
+    private static func content(of text: String) -> String {
+        guard text.utf8.starts(with: "{\"jws\":".utf8),
+            let value = try? JSONObject(parsing: Array(text.utf8), limits: .document)["jws"]
+        else { return text }
+        return value.string ?? value.object?.serialized() ?? text
     }
 
     private static func verify(

@@ -39,7 +39,37 @@ struct ManualPage {
         for node in CommandNode.all(in: root).dropFirst() { lines += Self.section(node) }
         lines += [".SH EXAMPLES"] + Self.examples(root)
         lines += [".SH EXIT STATUS"] + Self.exitStatuses(root)
+        lines += [".SH ENVIRONMENT"] + Self.terms(Self.variables)
+        lines += [".SH FILES"] + Self.terms(Self.files)
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static let variables: KeyValuePairs = [
+        "https_proxy, http_proxy, all_proxy, no_proxy":
+            "The proxies for requests, and the hosts without one, as for curl. HTTPS_PROXY, ALL_PROXY and NO_PROXY have the same meanings.",
+        "HOME": "The home folder, for the files below.",
+        "XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_CACHE_HOME":
+            "The folders instead of ~/.config, ~/.local/state and ~/.cache, if they are absolute paths.",
+        "NO_COLOR, TERM": "Output on a terminal has no colors if NO_COLOR isn't empty, or if TERM is dumb.",
+        "TZ": "The time zone of the dates that jwt decode and jwt sd show print.",
+        "BROWSER": "The program that opens the address for signing in, instead of xdg-open.",
+        "VAULT_ADDR, VAULT_NAMESPACE, VAULT_CACERT": "The server for --from vault, as for Vault's own command.",
+        "OPENSSL_CONF": "The configuration file of OpenSSL, for providers such as FIPS.",
+    ]
+
+    private static let files: KeyValuePairs = [
+        "~/.config/jwt/config.json":
+            "The profiles of jwt token and jwt request. Other users must not be able to change it.",
+        "~/.local/state/jwt/tokens": "The folder of cached tokens, accessible only to you.",
+        "~/.cache/jwt/servers": "The metadata of authorization servers, kept for a day.",
+        ".jwt-*.tmp": """
+        A file that isn't complete yet, in the folder of its final name and accessible only to you until it is. \
+        Only SIGKILL, a crash or a power failure leaves one, which can be deleted.
+        """,
+    ]
+
+    private static func terms(_ terms: KeyValuePairs<String, String>) -> [String] {
+        terms.flatMap { [".TP", ".B \(text($0.key))", text($0.value)] }
     }
 
     private static func section(_ node: CommandNode) -> [String] {
@@ -48,7 +78,7 @@ struct ManualPage {
             ".SS \"\(text(HelpText(path: node.path, command: command).usage.dropFirst("Usage: ".count).description))\""
         ]
         lines += [text(command.summary) + "."]
-        lines += command.discussion.flatMap { [".PP", text($0)] }
+        lines += (command.discussion + command.details).flatMap { [".PP", text($0)] }
         lines += command.operands.flatMap { [".TP", ".I \(text($0.name))", text($0.summary)] }
         if command.action != nil { lines += command.allOptions.flatMap(option) }
         if !command.examples.isEmpty, command.action != nil { lines += [".PP", "Examples:"] + examples(command) }
@@ -63,7 +93,11 @@ struct ManualPage {
     }
 
     private static func examples(_ command: CommandDefinition) -> [String] {
-        command.examples.flatMap { [".TP", text($0.key), ".nf", text($0.value), ".fi"] }
+        let all = command.examples.map { ($0, $1) } + command.manualExamples.map { ($0, $1) }
+        return all.flatMap { title, line in
+            let lines = HelpText.commandLine(line).split(separator: "\n").map { text(String($0)) }
+            return [".TP", text(title), ".nf"] + lines + [".fi"]
+        }
     }
 
     private static func exitStatuses(_ command: CommandDefinition) -> [String] {

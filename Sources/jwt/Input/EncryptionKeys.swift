@@ -113,8 +113,13 @@ struct EncryptionCandidates {
             guard algorithm == nil, error.code == .algorithmRequired else { throw error }
         }
         for preference in Self.preferences {
-            let key = try? make(jwk, preference, direct(preference) ? encryption : nil)
-            if let key { return key }
+            do throws(TokenError) {
+                return try make(jwk, preference, direct(preference) ? encryption : nil)
+            } catch  where error.code == .malformedKey && isDamaged {
+                throw error
+            } catch {
+                // The next algorithm may fit.
+            }
         }
         throw refusal
     }
@@ -138,6 +143,8 @@ struct EncryptionCandidates {
             }
         }
         guard keys.isEmpty else { return keys }
+        if let damage = reasons.first(where: { $0.code == .malformedKey }), isDamaged { throw damage }
+        if !jwk.isPrivate, isDamaged { _ = try encryptionKey() }
         if let algorithms, let reason = reasons.first, algorithms.count == 1 { throw reason }
         do throws(TokenError) {
             _ = try DecryptionKey(jwk: jwk)
@@ -149,6 +156,10 @@ struct EncryptionCandidates {
             "the key is for \(jwk.algorithm ?? "another algorithm"), which --alg or --enc doesn't list"
         )
     }
+
+    /// A Boolean value that indicates whether a malformed key is so for every algorithm, unlike a
+    /// secret, whose size fits only some.
+    private var isDamaged: Bool { jwk.keyType != "oct" || jwk.members["k"]?.string == nil }
 
     /// Returns whether the content encryption determines the key, as for `dir`.
     private func direct(_ algorithm: JWEAlgorithm?) -> Bool {

@@ -1,3 +1,4 @@
+internal import CProcess
 import Glibc
 
 /// An open file; only this type and ``StagedFile`` pass pointers to system calls.
@@ -21,6 +22,11 @@ struct FileDescriptor: ~Copyable {
 
     init(creating path: String, mode: mode_t) throws(Failure) {
         try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
+    }
+
+    /// Opens a device, a named pipe or a descriptor in `/dev` for writing.
+    init(writing path: String) throws(Failure) {
+        try self.init(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC, mode: 0)
     }
 
     /// Opens the controlling terminal, even if the standard streams are redirected.
@@ -116,7 +122,7 @@ struct FileDescriptor: ~Copyable {
         while true {
             let count = unsafe Glibc.read(number, &buffer, buffer.count)
             if count >= 0 { return count }
-            if errno != EINTR { throw .current }
+            try wait(for: POLLIN)
         }
     }
 
@@ -137,11 +143,29 @@ struct FileDescriptor: ~Copyable {
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe write(number, $0.baseAddress, $0.count) }
             if count < 0 {
-                if errno == EINTR { continue }
-                throw .current
+                try wait(for: POLLOUT)
+            } else {
+                rest = rest.dropFirst(count)
             }
-            rest = rest.dropFirst(count)
         }
+    }
+
+    /// Waits after a call that was interrupted or would block, because another process can make a
+    /// shared descriptor nonblocking at any time.
+    private func wait(for event: Int32) throws(Failure) {
+        if errno == EINTR { return }
+        guard errno == EAGAIN else { throw .current }
+        var entry = pollfd(fd: number, events: Int16(event), revents: 0)
+        while unsafe poll(&entry, 1, -1) < 0 {
+            guard errno == EINTR else { throw .current }
+        }
+    }
+
+    /// Returns the next bytes of a pipe, a socket or a file, which the next read still gets.
+    func waitingBytes(limit: Int, milliseconds: Int32) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: limit)
+        let count = unsafe cprocess_peek(number, milliseconds, &bytes, limit)
+        return Array(bytes.prefix(count))
     }
 
     /// Keeps the file open while a closure runs, for example to hold a lock.

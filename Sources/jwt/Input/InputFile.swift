@@ -21,7 +21,7 @@ struct InputFile: ArgumentValue, Equatable {
 
     init(argument: String) throws(ValueError) {
         guard !argument.isEmpty else { throw ValueError(message: "must name a file, or - for standard input") }
-        path = argument
+        path = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(argument) ? "-" : argument
     }
 
     init(path: String) { self.path = path }

@@ -39,8 +39,16 @@ struct KeyFile {
             content = .secret(secret)
         } else if let text = String(validating: data.bytes, as: UTF8.self), start == UInt8(ascii: "{") {
             content = try Self.describing(name) { try Self.json(text) }
+        } else if let der = try Self.describing(name, "", { try OpenSSHKey.der(data.bytes) }) {
+            content = .der(der)
         } else if let text = String(validating: data.bytes, as: UTF8.self), text.contains("-----BEGIN ") {
             content = .pem(text)
+        } else if Self.isPKCS12(data.bytes) {
+            let command = "openssl pkcs12 -in \(ShellWord.quoted(name)) -noenc -nocerts -out key.pem"
+            throw CommandFailure(
+                .failed,
+                TokenError(.unsupportedKey, "\(name): PKCS #12 isn't supported; extract the key with “\(command)”")
+            )
         } else if data.bytes.first == 0x30 {
             content = .der(data.bytes)
         } else {
@@ -50,7 +58,8 @@ struct KeyFile {
 
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(name, algorithmOption) {
-            switch content {
+            if algorithm == nil { try checkMembers() }
+            return switch content {
             case .pem(let text): (try SigningKey(pem: text, password: password, algorithm: algorithm), nil)
             case .der(let bytes): (try SigningKey(der: bytes, password: password, algorithm: algorithm), nil)
             case .jwk(let jwk): (try SigningKey(jwk: jwk, algorithm: algorithm), jwk.keyID)
@@ -62,7 +71,8 @@ struct KeyFile {
 
     func verificationKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> VerificationKey {
         try Self.describing(name, algorithmOption) {
-            switch content {
+            if algorithm == nil { try checkMembers() }
+            return switch content {
             case .pem(let text) where text.contains("PRIVATE KEY-----"):
                 try SigningKey(pem: text, password: password, algorithm: algorithm).verificationKey
             case .pem(let text): try VerificationKey(pem: text, algorithm: algorithm)
@@ -72,6 +82,27 @@ struct KeyFile {
             case .secret(let octets): try VerificationKey(secret: octets, algorithm: Self.named(algorithm))
             }
         }
+    }
+
+    /// Reports a damaged JWK before the missing algorithm or private part of one.
+    private func checkMembers() throws(TokenError) {
+        guard case .jwk(let jwk) = content, jwk.algorithm == nil || !jwk.isPrivate else { return }
+        let generic: [String: JWSAlgorithm] = ["RSA": .rs256, "oct": .hs256]
+        do throws(TokenError) {
+            _ = try VerificationKey(jwk: jwk, algorithm: jwk.algorithm == nil ? generic[jwk.keyType] : nil)
+        } catch  where error.code == .malformedKey {
+            throw error
+        } catch {
+            // The key is for something else, or its use for this algorithm fails later.
+        }
+    }
+
+    /// Returns whether DER data is a PFX of version 3
+    /// ([RFC 7292 §4](https://www.rfc-editor.org/rfc/rfc7292#section-4)).
+    private static func isPKCS12(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count > 6, bytes[0] == 0x30 else { return false }
+        let start = bytes[1] & 0x80 == 0 ? 2 : 2 + Int(bytes[1] & 0x7F)
+        return bytes.dropFirst(start).starts(with: [0x02, 0x01, 0x03, 0x30])
     }
 
     /// The keys of a JWK Set, or `nil` for a single key.
@@ -141,11 +172,16 @@ struct KeyFile {
             switch (error as? TokenError)?.code {
             case .passwordRequired?: "; pass it with --password-file FILE or --password-env NAME"
             case .algorithmRequired?: " with \(algorithmOption)"
-            default: ""
+            default: (error as? any DescribedError)?.message.contains("is RSA-PSS;") == true ? pssAdvice : ""
             }
         }
         return try CommandFailure.reporting(at: name, advice: advice, body)
     }
+
+    private static let pssAdvice = """
+        ; convert the private key with “openssl rsa -in KEY -traditional | sed s/RSA-PSS/RSA/” or the public key with \
+        “openssl rsa -pubin -in KEY -RSAPublicKey_out | sed s/RSA-PSS/RSA/”, and pass --alg PS256
+        """
 
     private func publicHalf(of der: [UInt8], for algorithm: JWSAlgorithm?) throws(TokenError) -> VerificationKey {
         do throws(TokenError) {

@@ -13,23 +13,39 @@ struct OutputFile: ArgumentValue, Equatable {
         guard !argument.isEmpty, !argument.hasSuffix("/") else {
             throw ValueError(message: "must name a file, or - for standard output")
         }
-        path = argument
+        path = Self.namesOfStandardOutput.contains(argument) ? "-" : argument
     }
 
     private init(path: String) { self.path = path }
+
+    private static let namesOfStandardOutput = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
 
     var isStandardOutput: Bool { path == "-" }
 }
 
 /// A new file that appears either complete or not at all: ``commit()`` renames a temporary file.
+///
+/// A device, such as `/dev/null`, or a pipe of this user, such as `>(command)` of a shell, is
+/// written to instead.
 struct StagedFile: ~Copyable {
     let path: String
     private let file: FileDescriptor
-    private let temporaryPath: String
+    /// The temporary file, or `nil` for a device or a pipe.
+    private let temporaryPath: String?
     private let replaces: Bool
+    /// The content for a device or a pipe, which can't be taken back.
+    private let held: [UInt8]
 
-    /// Writes the initial content; only regular files are replaced, never devices or links.
+    /// Writes the initial content; only regular files are replaced, never links or folders.
     init(path: String, mode: mode_t, octets: [UInt8] = [], replaces: Bool) throws(CommandFailure) {
+        if Self.isDeviceOrOwnPipe(path) {
+            file = try CommandFailure.reporting(at: Self.subject(path)) { try FileDescriptor(writing: path) }
+            self.path = path
+            temporaryPath = nil
+            self.replaces = true
+            held = octets
+            return
+        }
         if let type = Self.type(of: path) {
             guard replaces else { throw Self.exists(path) }
             guard type == S_IFREG else {
@@ -52,6 +68,7 @@ struct StagedFile: ~Copyable {
         self.path = path
         self.temporaryPath = temporaryPath
         self.replaces = replaces
+        held = []
     }
 
     func append(_ octets: [UInt8]) throws(CommandFailure) {
@@ -59,15 +76,19 @@ struct StagedFile: ~Copyable {
     }
 
     func setMode(_ mode: mode_t) throws(CommandFailure) {
+        guard temporaryPath != nil else { return }
         try CommandFailure.reporting(at: Self.subject(path)) { try file.setMode(mode) }
     }
 
-    deinit { TemporaryFiles.remove(temporaryPath) }
+    deinit {
+        if let temporaryPath { TemporaryFiles.remove(temporaryPath) }
+    }
 
     /// Renames the temporary file, unless another file appeared and must stay.
     func commit() throws(CommandFailure) {
+        guard let temporaryPath else { return try append(held) }
         try CommandFailure.reporting(at: Self.subject(path)) { try file.synchronize() }
-        let number = replaces ? replace() : create()
+        let number = replaces ? TemporaryFiles.rename(temporaryPath, to: path) : create(temporaryPath)
         guard number != 0 else { return }
         if number == EEXIST { throw Self.exists(path) }
         try CommandFailure.reporting(at: Self.subject(path)) { throw FileDescriptor.Failure(number: number) }
@@ -78,14 +99,12 @@ struct StagedFile: ~Copyable {
         if !replaces { _ = unsafe unlink(path) }
     }
 
-    private func replace() -> Int32 { TemporaryFiles.rename(temporaryPath, to: path) }
-
     /// Gives the file its final name, unless another file has it.
     ///
     /// A hard link never replaces a file, and the temporary name is removed later. If the file
     /// system doesn't support links, an empty file reserves the name, and only this process may
     /// replace it.
-    private func create() -> Int32 {
+    private func create(_ temporaryPath: String) -> Int32 {
         if unsafe link(temporaryPath, path) == 0 { return 0 }
         guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }
         do throws(FileDescriptor.Failure) {
@@ -93,9 +112,19 @@ struct StagedFile: ~Copyable {
         } catch {
             return error.number
         }
-        let number = replace()
+        let number = TemporaryFiles.rename(temporaryPath, to: path)
         if number != 0 { TemporaryFiles.remove(path) }
         return number
+    }
+
+    /// Returns whether the path is that of a device, or of a named pipe of this user: another
+    /// user's pipe could wait for the key at the path of a new file.
+    private static func isDeviceOrOwnPipe(_ path: String) -> Bool {
+        if path == "/dev/stderr" || path.hasPrefix("/dev/fd/") { return true }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return false }
+        let type = status.st_mode & S_IFMT
+        return type == S_IFCHR || type == S_IFIFO && status.st_uid == geteuid()
     }
 
     private static func subject(_ path: String) -> String { "\(path): can't be written" }
@@ -122,7 +151,9 @@ enum TemporaryFiles {
     private static let signals: sigset_t = {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2]
+        for number in [
+            SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR,
+        ]
         where !ProcessProtection.isIgnored(number) {
             unsafe sigaddset(&signals, number)
         }

@@ -10,6 +10,9 @@ struct ServiceURL: ArgumentValue, Equatable {
     let name: String
 
     init(argument: String) throws(ValueError) {
+        guard argument.isEmpty || argument.contains("://") else {
+            throw ValueError(message: "has no scheme; begin it with https://")
+        }
         guard let url = URL(string: argument, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),
             url.user == nil, url.password == nil, url.fragment == nil
         else { throw ValueError(message: "must be an https URL without a password or fragment") }
@@ -67,6 +70,7 @@ struct HeaderField: ArgumentValue, Equatable {
     }
 
     var isStandardInput: Bool { place == .file(.standardInput) }
+    var isFile: Bool { if case .file = place { true } else { false } }
 
     func fields() throws(CommandFailure) -> [HTTPHeaders.Field] {
         switch place {

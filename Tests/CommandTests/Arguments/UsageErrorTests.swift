@@ -107,6 +107,16 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         -k a --batch --payload-out b => --payload-out can't be combined with --batch
         -k - --batch => --key and --claims can't both read standard input
         --payload-out - => --payload-out needs a file, because standard output is for the token
+        --payload-out /dev/stdout => --payload-out needs a file, because standard output is for the token
+        --key /dev/stdin --claims - => --key and --claims can't both read standard input
+        --sub a --subject b => --sub can be given only once
+        --exp 5m => unknown option --exp; use --expires-in DURATION
+        --payload a=1 => unknown option --payload; use --claim NAME=VALUE
+        --output token => unknown option --output; the result is on standard output: redirect it with > FILE
+        -o token => unknown option -o; the result is on standard output: redirect it with > FILE
+        -v => unknown option -v; jwt request has --verbose
+        --expires-in --5m => \
+        --expires-in must be a duration of at most 100 years, such as 90, 90s, 5m, 2h, 7d, 1w or 1h30m
         $ jwt verify
         x => missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER
         --key - => the key and the token can't both come from standard input
@@ -114,6 +124,9 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --key k --at noon x => --at must be a time such as 2026-01-31T12:00:00Z, or seconds since 1970
         --key k --iss '' x => --iss must not be empty
         --key k --aud= x => --aud must not be empty
+        --nbf 1 x => unknown option --nbf; the claim is always checked, as of now or of --at TIME
+        --keyid k x => unknown option --keyid; the token's kid selects the key
+        --key k --audience a --aud b --any-aud x => --aud and --any-aud can't be combined
         --key k --aud a --any-aud x => --aud and --any-aud can't be combined
         --key k --require aud x => a token with the claim aud needs --aud TEXT, or --any-aud for every audience
         --key k --claim aud=a x => a token with the claim aud needs --aud TEXT, or --any-aud for every audience
@@ -275,7 +288,8 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         => missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME
         --token-endpoint https://x/t => missing client ID; pass --client-id ID or --profile NAME
         --token-endpoint http://x/t => --token-endpoint must be an https URL; http is allowed only for this machine
-        --token-endpoint x => --token-endpoint must be an https URL without a password or fragment
+        --token-endpoint x => --token-endpoint has no scheme; begin it with https://
+        --token-endpoint https://x/t#a => --token-endpoint must be an https URL without a password or fragment
         $C => \
         missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE, --cert \
         FILE or --from SOURCE
@@ -312,7 +326,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --auth-method must be one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, \
         tls_client_auth, self_signed_tls_client_auth, none
         --issuer http://id.example --client-id c => --issuer must be an https URL; http is allowed only for this machine
-        --issuer example => --issuer must be an https URL without a password or fragment
+        --issuer example => --issuer has no scheme; begin it with https://
         --from ftp => --from must be \(PlatformSource.forms)
         --from file:token => --from must have an absolute path after the colon
         --from spiffe => --from must be \(PlatformSource.forms)
@@ -331,7 +345,8 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         $C --key k --grant jwt_bearer => --grant jwt_bearer needs the platform's token: --from SOURCE
         $ jwt request
         get https://x $S => METHOD must be uppercase, such as GET
-        GET x $S => URL must be an https URL without a password or fragment
+        GET x $S => URL has no scheme; begin it with https://
+        GET https://a:b@x.example $S => URL must be an https URL without a password or fragment
         GET http://x.example $S => URL must be an https URL; http is allowed only for this machine
         GET https://x -H X $S => --header must be NAME: VALUE, or @FILE for a file with one field per line
         GET https://x -d a --json-body 1 $S => --data and --json-body can't be combined: a request has one body
@@ -342,7 +357,15 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         only one of the keys, secrets, header fields and the body can come from standard input
         GET $S => URL is missing
         $S => URL is missing
-        x.example/reports $S => URL must be an https URL without a password or fragment
+        x.example/reports $S => URL has no scheme; begin it with https://
+        x.example => URL has no scheme; begin it with https://
+        localhost:8080 => URL has no scheme; begin it with https://
+        -X POST x.example => URL has no scheme; begin it with https://
+        /reports $S => URL is a path, which needs --api URL; or pass the full URL
+        get $S => URL is missing
+        -X POST GET https://x $S => --request and METHOD can't be combined
+        -Xpost https://x $S => --request must be uppercase, such as GET
+        --insecure https://x => unknown option --insecure; certificates are always verified; use --roots FILE
         https://x --signature-alg ES256 $S => --signature-alg requires --http-signature
         https://x --signature-keyid a $S => --signature-keyid requires --http-signature
         https://x --signature-profile standard $S => --signature-profile requires --http-signature

@@ -179,6 +179,45 @@ struct DecodeCommandTests {
         #expect(result == .failure(1, "jwt decode: \(message)\n"))
     }
 
+    @Test("Prints the JSON serializations, and accepts step's --insecure")
+    func serializations() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+        let sign = "jwt sign -k key.pem --sub alice"
+        let expected = #"{"claims":{"sub":"alice"},"header":{"alg":"ES256","typ":"JWT"},"verified":false}"# + "\n"
+        for form in ["", "--format json", "--format general"] {
+            for options in ["--json --insecure", "--batch"] {
+                let script = "\(sign) \(form) | jwt decode \(options)"
+                #expect(try BuiltProgram.shell(script, in: folder) == .success(expected), "\(script)")
+            }
+        }
+        let signatures = """
+            { printf '{"payload":"e30","signatures":[{"header":{"kid":"1"},"protected":"eyJhbGciOiJFUzI1NiJ9",'
+              printf '"signature":"AA"},{"protected":"eyJhbGciOiJSUzI1NiJ9","signature":"AA"}]}'; } | jwt decode --json
+            """
+        let members: JSONObject = [
+            "header": ["alg": "ES256"], "unprotectedHeader": ["kid": "1"],
+            "otherSignatures": [["header": ["alg": "RS256"]]], "claims": [:], "verified": false,
+        ]
+        #expect(try JSONObject(parsing: BuiltProgram.shell(signatures, in: folder).output) == members)
+        let detached = try BuiltProgram.shell("\(sign) --detached --format json | jwt decode", in: folder)
+        let message = "the payload is detached; jwt jws verify takes it with --payload FILE"
+        #expect(detached == .failure(1, "jwt decode: \(message)\n"))
+        let text = try BuiltProgram.shell("echo hi | jwt jws sign -k key.pem --format json | jwt decode", in: folder)
+        #expect(text.fails(1, "jwt decode: the payload isn't a valid JSON object: "), "\(text)")
+    }
+
+    @Test("Names the command for other forms of tokens, not a type of the package")
+    func otherForms() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+        let json = "jwt sign -k key.pem --sub a --format json | jwt verify -k key.pem"
+        let message = "jwt verify: this is JSON, not a compact token; verify it with jwt jws verify\n"
+        #expect(try BuiltProgram.shell(json, in: folder) == .failure(1, message))
+        let batch = try BuiltProgram.shell(json + " --batch", in: folder)
+        #expect(batch.output.contains("verify it with jwt jws verify") && batch.output.contains(#""valid":false"#))
+    }
+
     @Test("Explains common mistakes: a file name, and the value of a header field")
     func mistaken() throws {
         let folder = try TemporaryFolder()

@@ -30,6 +30,30 @@ struct JWSCommandTests {
     }
 
     @Test(
+        "Verifies what was signed, also with --json and of the maximum size",
+        arguments: [
+            "file", "--json file", "--json --format json file", "--json --unencoded-payload --format general file",
+            "large", "--format json large",
+        ]
+    )
+    func roundTrip(options: String) throws {
+        let script = """
+            head -c 40000000 /dev/zero > large
+            jwt jws sign -k key.pem \(options) | jwt jws verify -k public.pem | cmp - \(options.split(separator: " ").last ?? "")
+            """
+        #expect(try shell(script) == .success())
+    }
+
+    @Test("Doesn't sign what can't be verified")
+    func tooLarge() throws {
+        let script = """
+            head -c 40000000 /dev/zero | tr '\\0' '\\1' > escaped
+            jwt jws sign -k key.pem --unencoded-payload --format json escaped
+            """
+        #expect(try shell(script) == .failure(2, "jwt jws sign: escaped: too large for this form; use --detached\n"))
+    }
+
+    @Test(
         "Requires the identical detached payload",
         arguments: [
             "", "--format json", "--format general", "--unencoded-payload", "--format json --unencoded-payload",

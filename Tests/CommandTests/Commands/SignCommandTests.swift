@@ -82,11 +82,57 @@ struct SignCommandTests {
     @Test("Signs a token without claims with a warning")
     func noClaims() throws {
         let warning = "the token has no claims; set some with --claim, or read them from standard input with --claims -"
-        for arguments in [[], ["--claims", "-"]] {
-            let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments, input: "{}")
+        for (arguments, input) in [([], ""), (["--claims", "-"], "{}")] {
+            let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments, input: input)
             #expect(result.errors == "jwt sign: warning: \(warning)\n" && result.status == 0)
             #expect(try SampleTokens.claims(of: result.output) == "{}")
         }
+    }
+
+    @Test(
+        "Rejects piped claims and a piped key that no option reads",
+        arguments: [
+            ("printf '{\"sub\":\"a\"}' | jwt sign -k key.jwk", "--claims - reads claims from it"),
+            ("printf x | jwt sign -k key.jwk", "--claims - reads claims from it"),
+            ("printf ' {\"a\":1}' | jwt sign -k key.jwk --expires-in 5m", "--claims - reads claims from it"),
+            ("printf '{\"a\":1}' > c; jwt sign -k key.jwk < c", "--claims - reads claims from it"),
+            ("{ sleep 0.1; echo '{}'; } | jwt sign -k key.jwk", "--claims - reads claims from it"),
+            ("echo \"$KEY\" | jwt sign --sub a", "--claims - reads claims from it, and --key - a key"),
+            ("cat key.jwk | jwt sign --sub a", "--claims - reads claims from it"),
+            ("echo '{}' | jwt sd issue -k key.jwk --expires-in 5m", "--claims - reads claims from it"),
+            ("echo '{}' | jwt encrypt -k key.jwk --expires-in 5m", "--claims - reads claims from it"),
+        ]
+    )
+    func unreadInput(script: String, advice: String) throws {
+        let result = try BuiltProgram.shell(script, in: folder)
+        let message = "standard input isn't empty, but no option reads it; \(advice) "
+        #expect(result.fails(64, containing: message), "\(result)")
+    }
+
+    @Test("Leaves the standard input of a loop unread")
+    func loop() throws {
+        let loop = "while read -r sub; do jwt sign -k key.jwk --sub $sub | jwt decode 2>/dev/null | grep sub; done"
+        let expected = ProcessResult.success("    \"sub\": \"alice\"\n    \"sub\": \"bob\"\n")
+        #expect(try BuiltProgram.shell("printf 'alice\\nbob\\n' | \(loop)", in: folder) == expected)
+        #expect(try BuiltProgram.shell("printf 'alice\\nbob\\n' > names; \(loop) < names", in: folder) == expected)
+    }
+
+    @Test("Accepts the option names of other tools where they mean the same")
+    func otherNames() throws {
+        #expect(
+            try claims(["--issuer", "i", "--subject", "s", "--audience", "a", "--audience=b", "--nbf", "7", "--iat=8"])
+                == #"{"aud":["a","b"],"iat":8,"iss":"i","nbf":7,"sub":"s"}"#
+        )
+        #expect(try header("--keyid", "k1") == #"{"alg":"ES256","kid":"k1","typ":"JWT"}"#)
+    }
+
+    @Test("Signs a token that has already expired", arguments: ["--expires-in=-5m", "--expires-in -5m"])
+    func expired(option: String) throws {
+        let script = "jwt sign -k key.jwk \(option) > token; jwt verify -k key.jwk < token"
+        let result = try BuiltProgram.shell(script, in: folder)
+        #expect(result.fails(1, "jwt verify: the token expired 5 min ago (exp is "), "\(result)")
+        let object = try JSONObject(parsing: claims(option.split(separator: " ").map(String.init)))
+        #expect(object["exp"]?.number?.integer == (object["iat"]?.number?.integer ?? 0) - 300)
     }
 
     @Test("Sets header parameters, including typ, and kid from --kid or from the JWK")

@@ -182,7 +182,7 @@ struct ProtectionTests {
     @Test(
         "Removes temporary files if a signal ends the process",
         .shows("X2"),
-        arguments: ["TERM", "HUP", "XCPU", "ALRM", "USR1"]
+        arguments: ["TERM", "HUP", "XCPU", "ALRM", "USR1", "PROF", "VTALRM", "PWR"]
     )
     func signals(name: String) throws {
         // The private file is written but not yet renamed, while the public key waits for a full
@@ -194,8 +194,31 @@ struct ProtectionTests {
             kill -\(name) $pid; wait $pid; echo $?; ls -A
             """
         let result = try BuiltProgram.shell(script, in: folder)
-        let numbers = ["TERM": 143, "HUP": 129, "XCPU": 152, "ALRM": 142, "USR1": 138]
+        let numbers = [
+            "TERM": 143, "HUP": 129, "XCPU": 152, "ALRM": 142, "USR1": 138, "PROF": 155, "VTALRM": 154, "PWR": 158,
+        ]
         #expect(result.output == "\(numbers[name] ?? 0)\nfull\nkey.pem\n", "\(result)")
+    }
+
+    /// A command line that makes a standard stream nonblocking for the command after it.
+    private static func nonblocking(_ stream: String) -> String {
+        "perl -MFcntl -e 'fcntl(\(stream), F_SETFL, O_RDWR | O_NONBLOCK) or die; exec @ARGV'"
+    }
+
+    @Test("Waits for nonblocking standard input and output")
+    func nonblockingStreams() throws {
+        let slow = "{ for n in 1 2 3; do echo '{}'; sleep 0.1; done; }"
+        let read = "\(slow) | \(Self.nonblocking("STDIN")) jwt sign -k key.pem --batch | wc -l"
+        #expect(try BuiltProgram.shell(read, in: folder) == .success("3\n"))
+        let key = "{ sleep 0.1; cat key.pem; } | \(Self.nonblocking("STDIN")) jwt key inspect - | head -n 1"
+        #expect(try BuiltProgram.shell(key, in: folder) == .success("form:       PEM, PRIVATE KEY\n"))
+        let token =
+            "{ sleep 0.1; jwt sign -k key.pem --sub a; } | \(Self.nonblocking("STDIN")) jwt decode 2>&1 | grep sub"
+        #expect(try BuiltProgram.shell(token, in: folder) == .success("    \"sub\": \"a\"\n"))
+        let write = """
+            seq 3000 | sed 's/.*/{"n":&}/' | \(Self.nonblocking("STDOUT")) jwt sign -k key.pem --batch | { sleep 0.5; wc -l; }
+            """
+        #expect(try BuiltProgram.shell(write, in: folder) == .success("3000\n"))
     }
 
     @Test("Ignores a signal that the parent ignores")

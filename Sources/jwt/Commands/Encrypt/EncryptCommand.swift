@@ -58,6 +58,7 @@ struct EncryptCommand {
     private let form: EncryptionForm
     private let content: Content
     private let file: InputFile
+    private let readsInput: Bool
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         self.arguments = arguments
@@ -94,8 +95,12 @@ struct EncryptCommand {
         // Claims to sign can also be the content.
         self.claimsFile = hasClaims ? claimsFile : content == .claims ? file : nil
         let readsContent = hasClaims ? claimsFile?.isStandardInput ?? false : file.isStandardInput
+        let readers = [
+            recipients.takesStandardInput, signature?.takesStandardInput, form.takesStandardInput, readsContent,
+        ]
+        readsInput = readers.contains(true)
         try arguments.checkStandardInput(
-            [recipients.takesStandardInput, signature?.takesStandardInput, form.takesStandardInput, readsContent],
+            readers,
             "only one of the keys, the password and the content can come from standard input"
         )
     }
@@ -107,6 +112,7 @@ struct EncryptCommand {
         case .octets:
             plaintext = try file.read(limit: Self.contentLimit).bytes
         case .claims:
+            if !readsInput, self.claimsFile == nil { try self.claims.checkStandardInput(arguments) }
             let claims = try claims.claims(adding: claimsFile, arguments)
             plaintext = try signature.map { Array(try $0.token(claims, console).utf8) } ?? claims.serializedBytes()
             if form.serialization == .compact, header["typ"] == nil { header["typ"] = "JWT" }

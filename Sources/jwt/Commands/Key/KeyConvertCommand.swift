@@ -17,11 +17,13 @@ struct KeyConvertCommand {
     )
     private static let keyID = Option<NonEmptyText>(
         "kid",
+        aliases: ["keyid", "key-id"],
         value: "ID",
         "The kid of the JWK; auto is the RFC 7638 thumbprint (default: the current kid)"
     )
     private static let out = Option<OutputFile>(
         "out",
+        aliases: ["output"],
         short: "o",
         "The output file; a private key is readable only by you (default: standard output)"
     )

@@ -102,6 +102,7 @@ struct KeySetFile {
 struct KeySetAddCommand {
     private static let keyID = Option<NonEmptyText>(
         "kid",
+        aliases: ["keyid", "key-id"],
         value: "ID",
         "The kid in the set (default: the key's kid, or its RFC 7638 thumbprint)"
     )

@@ -38,6 +38,7 @@ struct KeygenCommand {
     )
     private static let out = Option<OutputFile>(
         "out",
+        aliases: ["output"],
         short: "o",
         "The file for the private key, readable only by you (default: standard output)"
     )
@@ -49,7 +50,12 @@ struct KeygenCommand {
         "format",
         "PKCS #8 and SPKI in PEM (default), or JWK with the RFC 7638 thumbprint as kid (always for secrets)"
     )
-    private static let keyID = Option<NonEmptyText>("kid", value: "ID", "The kid of the JWKs instead of the thumbprint")
+    private static let keyID = Option<NonEmptyText>(
+        "kid",
+        aliases: ["keyid", "key-id"],
+        value: "ID",
+        "The kid of the JWKs instead of the thumbprint"
+    )
     private static let rsaBits = Option<RSAKeySize>(
         "rsa-bits",
         value: "BITS",

@@ -10,14 +10,15 @@ struct RequestCommand: Sendable {
         summary: "Send an HTTP request with an access token",
         discussion: [
             """
-            Gets a token as jwt token does, sends the request with it and prints the response body. If the API \
-            rejects the token with a 401, the command gets a new token and retries the request once. Tokens that are \
-            bound to a key are sent with a DPoP proof (RFC 9449), including server nonces.
-            """,
+            Gets a token as jwt token does, sends the request with it, and prints the response body. After a 401, gets a \
+            new token and retries once. The token goes only to the origin of URL or, with --api, to those origins.
             """
-            The token is sent only to the origin of URL or, with --api, only to those origins. It never follows a \
-            redirect to another origin. Exit code 0 means that the server responded, regardless of the status; see \
-            --fail.
+        ],
+        details: [
+            """
+            Tokens that are bound to a key are sent with a DPoP proof (RFC 9449), including server nonces. A token never \
+            follows a redirect to another origin. Exit code 0 means that the server responded, regardless of the \
+            status; see --fail.
             """,
             """
             With --http-signature, each request to those origins is signed (RFC 9421) as it's sent, with its token and a \
@@ -30,18 +31,37 @@ struct RequestCommand: Sendable {
             a file is omitted.
             """,
         ],
-        options: [RequestOptions.options, ResponseOutput.options, SignatureOptions.members, TokenOptions.options],
+        options: [
+            RequestOptions.options.showing([
+                "request": "The method, instead of the argument METHOD", "header": "A header field",
+                "data": "The body: text, a file or, with @-, standard input", "json-body": "The body, in JSON",
+                "location": "Follow redirects, without the token",
+                "verbose": "Show what is sent and received, without secrets",
+            ]),
+            ResponseOutput.options.showing([
+                "out": "The output file for the body", "include": "Print the status and the header fields, too",
+                "fail": "Exit with 1 for a status of 400 or more",
+            ]),
+            SignatureOptions.members.showing([:]),
+            TokenOptions.options.showing([
+                "profile": "A profile in the configuration file", "issuer": "The authorization server's issuer",
+                "client-id": "The client ID", "client-secret-env": "The environment variable with the client secret",
+                "key": "The client's private key, instead of a secret", "scope": "The requested scope",
+            ]),
+        ],
         operands: [
             OperandDefinition(
                 name: "METHOD",
-                summary: "The request method (default: GET, or POST if the request has a body)"
+                summary: "The request method (default: GET, or POST with a body)"
             ),
             OperandDefinition(name: "URL", isRequired: true, summary: "The request URL"),
         ],
         examples: [
             "Send a GET request": "jwt request https://api.example/reports --profile prod",
-            "Post JSON, and fail if the API rejects the request":
-                #"jwt request POST https://api.example/reports --profile prod -f --json-body '{"month":"2026-11"}'"#,
+            "Post JSON": "jwt request https://api.example/orders --profile prod --json-body @new",
+        ],
+        manualExamples: [
+            "Fail if the API rejects the request": "jwt request -f https://api.example/reports --profile prod",
             "Upload a file, and save the response to another file": """
             jwt request PUT https://api.example/1 --profile prod -H 'Content-Type: text/csv' -d @1.csv -o 1.json
             """,
@@ -51,10 +71,7 @@ struct RequestCommand: Sendable {
         ],
         exitCodes: [
             0: "The server responded; with --fail, with a status below 400",
-            1: """
-            The authorization server, or with --fail the API, rejected the request; or the response isn't signed \
-            as --response-signature requires
-            """,
+            1: "The request was rejected (by the API: --fail), or the response is unsigned",
             2: "A server can't be reached, or a file, key or configuration is unusable",
         ],
         action: { try RequestCommand($0, $1).run(on: $1) }
@@ -72,9 +89,9 @@ struct RequestCommand: Sendable {
     private init(_ arguments: ParsedArguments, _ console: Console) throws {
         output = try ResponseOutput(arguments, console)
         let options = try TokenOptions.Completed(arguments)
+        request = try RequestOptions(options.arguments)
         signature = try SignatureOptions(options.arguments)
         token = signature == nil || options.requestsToken ? try TokenOptions(options) : nil
-        request = try RequestOptions(options.arguments)
         roots = try options.arguments.value(of: RootsOption.option)
         if token == nil, let warning = options.warnings.first { console.warn(warning) }
         let files = options.arguments.standardInputCount(in: TokenOptions.members + SignatureOptions.members)
@@ -87,15 +104,16 @@ struct RequestCommand: Sendable {
 
     private func run(on console: Console) throws {
         let signing = try signature?.interceptors(for: request.origins, console)
-        let access = try token?.access(console)
-        let fields = try request.fields(hasToken: access != nil)
+        let fields = try request.fields(hasToken: token != nil)
+        let log = try request.isVerbose ? [WireLog(console: console, redaction: request.redaction())] : []
+        let access = try token?.access(console, interceptors: log)
         let body = try request.body()
         if token?.isInteractive == true {
             _ = try access?.token(isForced: false, asksUser: Console.isAtTerminal)
         }
         let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
         let interceptors =
-            (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? []) + retries + (signing?.last ?? [])
+            (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? []) + retries + (signing?.last ?? []) + log
         do {
             try AsynchronousWork.result { [self] in
                 let client = client(transport, interceptors)
@@ -105,10 +123,11 @@ struct RequestCommand: Sendable {
         } catch let error as NetworkError {
             throw failure(error)
         } catch let error as OAuth2Error {
-            throw CommandFailure(error, at: serverName)
+            throw CommandFailure(error, at: serverName, credential: token?.credential)
         } catch let error as HTTPSignatureError {
             throw rejection(error)
         }
+        access?.warnOfLostToken()
     }
 
     private func authenticator(_ access: TokenAccess) -> any Interceptor {
@@ -192,12 +211,39 @@ struct RequestCommand: Sendable {
     }
 
     private func failure(_ error: NetworkError) -> CommandFailure {
-        if let cause = error.cause as? OAuth2Error { return CommandFailure(cause, at: serverName) }
+        if let cause = error.cause as? OAuth2Error {
+            return CommandFailure(cause, at: serverName, credential: token?.credential)
+        }
         if let cause = error.cause as? HTTPSignatureError {
             guard error.code == .requestNotMade else { return rejection(cause) }
             return CommandFailure(.failed, "\(request.name): can't sign the request: \(cause.message)", cause: cause)
         }
         return CommandFailure(.failed, "\(request.name): \(error.message)\(error.trustAdvice)", cause: error)
+    }
+}
+
+/// Shows each request and response as it's on the wire, on standard error, without secrets.
+private struct WireLog: WireInterceptor {
+    let console: Console
+    let redaction: Redaction
+
+    func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+        let redaction = redaction.removingCredentials(of: request)
+        console.note("> \(request.method) \(redaction.redacted(request.url))")
+        show(request.headers, ">", redaction)
+        switch request.body.contentLength {
+        case 0: break
+        case let count?: console.note("> (\(count) bytes)")
+        case nil: console.note("> (a body of unknown size)")
+        }
+        let response = try await next(request)
+        console.note("< \(response.version) \(response.status)")
+        show(response.headers, "<", redaction)
+        return response
+    }
+
+    private func show(_ fields: HTTPHeaders, _ mark: String, _ redaction: Redaction) {
+        for field in redaction.redacted(fields) { console.note("\(mark) \(field.name): \(field.value)") }
     }
 }
 

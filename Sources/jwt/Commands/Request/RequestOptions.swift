@@ -12,6 +12,17 @@ struct RequestOptions: Sendable {
         can be a path
         """
     )
+    private static let method = Option<NonEmptyText>(
+        "request",
+        short: "X",
+        value: "METHOD",
+        "The request method, instead of the argument METHOD"
+    )
+    private static let verbose = Flag(
+        "verbose",
+        short: "v",
+        "Show each request and response on standard error, without secrets and bodies"
+    )
     private static let header = Option<HeaderField>(
         "header",
         short: "H",
@@ -45,7 +56,10 @@ struct RequestOptions: Sendable {
 
     static let members = OptionDefinition.section("Request", [api, timeout, retries]) + SignatureOptions.members
 
-    static let options = OptionDefinition.section("Request", [header, data, json, follows, retries, timeout, api])
+    static let options = OptionDefinition.section(
+        "Request",
+        [method, header, data, json, follows, retries, timeout, api, verbose]
+    )
 
     let method: HTTPMethod
     let url: URL
@@ -54,6 +68,7 @@ struct RequestOptions: Sendable {
     let origins: [URL]
     let retries: Int
     let timeout: Duration?
+    let isVerbose: Bool
     private let headers: [HeaderField]
     private let data: BodySource?
     private let json: BodySource?
@@ -72,21 +87,34 @@ struct RequestOptions: Sendable {
         follows = arguments.contains(Self.follows)
         retries = try arguments.value(of: Self.retries)?.number ?? 0
         timeout = try arguments.value(of: Self.timeout).map { $0.duration }
+        isVerbose = arguments.contains(Self.verbose)
         if data != nil, json != nil {
             throw arguments.usageError("--data and --json-body can't be combined: a request has one body")
         }
     }
 
     private static func method(_ arguments: ParsedArguments) throws(UsageError) -> HTTPMethod? {
-        let text = arguments.operands.first ?? ""
-        let method = HTTPMethod(text)
-        guard arguments.operands.count > 1 else {
-            // A URL contains characters that aren't valid in a method.
-            if method != nil { throw arguments.usageError("URL is missing") }
-            return nil
+        let stated = try arguments.value(of: method)?.text
+        let first = arguments.operands.first ?? ""
+        if arguments.operands.count > 1 {
+            guard stated == nil else { throw arguments.usageError("--request and METHOD can't be combined") }
+            return try checked(first, "METHOD", arguments)
         }
-        guard let method, text.utf8.allSatisfy({ !(0x61...0x7A).contains($0) }) else {
-            throw arguments.usageError("METHOD must be uppercase, such as GET")
+        if let stated { return try checked(stated, "--request", arguments) }
+        // The only operand is the URL, unless it's a method.
+        let names = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"]
+        let isMethod = names.contains { first.isExactlyIgnoringASCIICase($0) } || first.isEmpty
+        if isMethod { throw arguments.usageError("URL is missing") }
+        return nil
+    }
+
+    private static func checked(
+        _ text: String,
+        _ name: String,
+        _ arguments: ParsedArguments
+    ) throws(UsageError) -> HTTPMethod {
+        guard let method = HTTPMethod(text), text.utf8.allSatisfy({ !(0x61...0x7A).contains($0) }) else {
+            throw arguments.usageError("\(name) must be uppercase, such as GET")
         }
         return method
     }
@@ -100,6 +128,8 @@ struct RequestOptions: Sendable {
                     throw ValueError(message: "is a path, but there are several APIs; pass the full URL")
                 }
                 target = try ServiceURL(argument: "\(origin.scheme)://\(origin)\(text)")
+            } else if text.hasPrefix("/") {
+                throw ValueError(message: "is a path, which needs --api URL; or pass the full URL")
             } else {
                 target = try ServiceURL(argument: text)
             }
@@ -120,6 +150,12 @@ struct RequestOptions: Sendable {
     func body() throws(CommandFailure) -> HTTPBody? {
         if let json { return try json.jsonBody() }
         return try data.map { data throws(CommandFailure) in try data.body() }
+    }
+
+    /// Returns the redaction for `--verbose`, which also removes the values of fields from a file.
+    func redaction() throws(CommandFailure) -> Redaction {
+        let hidden = try headers.filter(\.isFile).map { header throws(CommandFailure) in try header.fields() }.joined()
+        return Redaction.standard.adding(headers: hidden.map(\.name))
     }
 
     func fields(hasToken: Bool) throws(CommandFailure) -> HTTPHeaders {
@@ -153,6 +189,7 @@ struct RequestOptions: Sendable {
 struct ResponseOutput: Sendable {
     private static let out = Option<OutputFile>(
         "out",
+        aliases: ["output"],
         short: "o",
         "The output file for the body, created only when the body is complete (default: standard output)"
     )

@@ -45,7 +45,7 @@ struct SDShowCommand {
             nothing refers to. The SD-JWT contains the disclosed claims, so keep it as secret as them.
             """,
         ],
-        options: [DecodeCommand.time],
+        options: [DecodeCommand.time, DecodeCommand.insecure],
         operands: [TokenInput.operand],
         examples: [
             "Inspect an SD-JWT": "jwt sd show < sd-jwt",

@@ -123,6 +123,9 @@ struct SDIssueCommand {
     }
 
     private func run(on console: Console) throws {
+        if claimsFile == nil, !source.takesStandardInput, holder?.isStandardInput != true {
+            try claims.checkStandardInput(arguments)
+        }
         let file = try source.read(warningOn: console)
         try file.checkIsKeyPair(for: "the issuer's key")
         let (key, keyID) = try file.signingKey(for: algorithm)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TokenGeneration
 
 struct ClaimOptions {
@@ -12,23 +13,32 @@ struct ClaimOptions {
         "claims",
         "A JSON object with claims; with --batch, one JSON object per line (default then: standard input)"
     )
-    private static let issuer = Option<NonEmptyText>("iss", "The issuer")
-    private static let subject = Option<NonEmptyText>("sub", "The subject")
+    private static let issuer = Option<NonEmptyText>("iss", aliases: ["issuer"], "The issuer")
+    private static let subject = Option<NonEmptyText>("sub", aliases: ["subject"], "The subject")
     private static let audience = Option<NonEmptyText>(
         "aud",
+        aliases: ["audience"],
         isRepeatable: true,
         "The audience; repeat it for an array"
     )
-    private static let expiresIn = Option<TimeSpan>(
+    private static let expiresIn = Option<Lifetime>(
         "expires-in",
-        "The token's lifetime: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat unless you set it"
+        """
+        The token's lifetime: 90, 90s, 5m, 2h, 7d, 1w, 1h30m, or -5m for a token that has expired; sets exp, and iat \
+        unless you set it
+        """
     )
     private static let noIssuedAt = Flag("no-iat", "Don't set iat with --expires-in")
     private static let notBefore = Option<Moment>(
         "not-before",
+        aliases: ["nbf"],
         "The time from which the token is valid: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970"
     )
-    private static let issuedAt = Option<Moment>("issued-at", "The time of issue, in the format of --not-before")
+    private static let issuedAt = Option<Moment>(
+        "issued-at",
+        aliases: ["iat"],
+        "The time of issue, in the format of --not-before"
+    )
     private static let tokenID = Option<NonEmptyText>(
         "jti",
         value: "ID",
@@ -44,7 +54,7 @@ struct ClaimOptions {
 
     /// The claims that are the same in every token.
     private let fixed: MemberCollection
-    private let expiresIn: TimeSpan?
+    private let expiresIn: Lifetime?
     private let setsIssuedAt: Bool
     private let moments: [(name: String, moment: Moment, origin: String)]
     private let makesTokenID: Bool
@@ -128,6 +138,23 @@ struct ClaimOptions {
             let place = error.code == .malformedClaim ? file.map { "\($0.name): " } ?? "" : ""
             throw CommandFailure(.failed, place + error.message, cause: error)
         }
+    }
+
+    /// Rejects claims on standard input that no option reads, because the token would lack them,
+    /// and a key there, because a generated key would sign the token instead.
+    ///
+    /// Standard input can also be the file of a shell's loop. It stays unread, and is accepted if
+    /// the token has a key and claims besides times.
+    func checkStandardInput(_ arguments: ParsedArguments, hasKey: Bool = true) throws(UsageError) {
+        let input = FileDescriptor.standard(STDIN_FILENO)
+        guard !input.isTerminal else { return }
+        let isIncomplete = isEmpty || !hasKey
+        let waiting = input.waitingBytes(limit: 4_096, milliseconds: isIncomplete ? 500 : 0)
+        let isObject = waiting.first { !$0.isBlank } == UInt8(ascii: "{")
+        let hasOnlyTimes = fixed.object.isEmpty && !makesTokenID
+        guard !waiting.isEmpty, isIncomplete || hasOnlyTimes && isObject else { return }
+        let advice = "--claims - reads claims from it" + (hasKey || isObject ? "" : ", and --key - a key")
+        throw arguments.usageError("standard input isn't empty, but no option reads it; \(advice)")
     }
 
     /// Validates the registered claims (RFC 7519 §4.1), because verifiers reject or ignore

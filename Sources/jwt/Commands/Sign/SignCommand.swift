@@ -92,6 +92,8 @@ struct SignCommand {
     }
 
     private func run(on console: Console) throws {
+        let readsInput = claimsFile != nil || keySource?.takesStandardInput == true || arguments.contains(BatchRun.flag)
+        if !readsInput { try claims.checkStandardInput(arguments, hasKey: keySource != nil) }
         let service = try service(console)
         if arguments.contains(BatchRun.flag) { return try runBatch(service, console) }
         let claims = try claims.claims(adding: claimsFile, arguments)
@@ -159,6 +161,7 @@ struct SignCommand {
 struct HeaderOptions {
     private static let keyID = Option<NonEmptyText>(
         "kid",
+        aliases: ["keyid", "key-id"],
         value: "ID",
         "The key ID; auto is the key's RFC 7638 thumbprint (default: the JWK's kid)"
     )

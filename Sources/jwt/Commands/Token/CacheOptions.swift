@@ -79,9 +79,13 @@ struct CacheOptions: Sendable {
 
     /// Returns the token store; a request to a shared one may take a tenth of the timeout, at least
     /// 3 seconds.
+    ///
+    /// If the default folder can't be created, as with a read-only home folder, a token that can be
+    /// requested again isn't cached, with a warning.
     func store(
         _ console: Console,
         timeout: Duration,
+        isRequired: Bool,
         _ transport: () throws(CommandFailure) -> CurlTransport
     ) throws(CommandFailure) -> any TokenStore {
         if isOff { return InMemoryTokenStore() }
@@ -98,7 +102,15 @@ struct CacheOptions: Sendable {
         }
         let key = try key.map { key throws(CommandFailure) in try Self.checked(key.read(warningOn: console)) }
         return try CommandFailure.reporting(at: place.path) {
-            try FileTokenStore(directory: place, encryptionKey: key)
+            do {
+                return try FileTokenStore(directory: place, encryptionKey: key)
+            } catch let error as OAuth2Error where folder == nil && !isRequired && error.cause != nil {
+                console.warn(
+                    "\(place.path): \(error.message), so the token isn't cached; "
+                        + "choose another folder with --cache-dir FOLDER, or pass --no-cache"
+                )
+                return InMemoryTokenStore()
+            }
         }
     }
 

@@ -69,6 +69,7 @@ struct ClientOptions: Sendable {
     private static let key = KeySource.key("The client's private key: PEM, DER or JWK")
     private static let keyID = Option<NonEmptyText>(
         "kid",
+        aliases: ["keyid", "key-id"],
         value: "ID",
         "The ID of the key at the server; auto is the RFC 7638 thumbprint (default: the JWK's kid)"
     )
@@ -201,6 +202,17 @@ struct ClientOptions: Sendable {
     }
 
     var usesPlatform: Bool { platformType != nil }
+
+    /// The name of the credential in messages, or `nil` for a public client.
+    var credential: String? {
+        switch method.proof {
+        case .secret: "secret"
+        case .key where usesPlatform: "the platform's token"
+        case .key: "key"
+        case .certificate: "certificate"
+        case .platform, nil: nil
+        }
+    }
 
     /// Reads the credentials; a certificate in addition to a secret or key binds tokens to it.
     func authentication(

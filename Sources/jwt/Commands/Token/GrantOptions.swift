@@ -43,6 +43,7 @@ struct GrantOptions: Sendable {
 
     private static let kind = Option<Kind>(
         "grant",
+        aliases: ["grant-type"],
         value: "GRANT",
         """
         The grant: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: the grant of the options \

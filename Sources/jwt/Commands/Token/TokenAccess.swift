@@ -1,8 +1,12 @@
 import Networking
 import OAuth2
+import Synchronization
 
 struct TokenAccess: Sendable {
     let name: String
+    /// The client's credential in messages, or `nil` for a public client.
+    let credential: String?
+    let losses: StoreLosses
     /// The server, client and grant, without secrets.
     let identifier: String
     let grant: any Grant
@@ -30,7 +34,8 @@ struct TokenAccess: Sendable {
     }
 
     func token(isForced: Bool, asksUser: Bool) throws(CommandFailure) -> AccessToken {
-        try failing { [self] in
+        defer { warnOfLostToken() }
+        return try failing { [self] in
             var need = TokenRequirements()
             do {
                 let token = try await source.token()
@@ -49,10 +54,19 @@ struct TokenAccess: Sendable {
     }
 
     func signedIn() throws(CommandFailure) -> AccessToken {
-        try failing { [self] in
+        defer { warnOfLostToken() }
+        return try failing { [self] in
             guard let signIn else { throw CommandFailure(.failed, "this grant doesn't require signing in") }
             return try await token(signIn, unlessKeptFor: nil)
         }
+    }
+
+    /// Warns if the token cache failed, because the next call requests another token.
+    func warnOfLostToken() {
+        guard losses.takeLoss() else { return }
+        console.warn(
+            "the token can't be cached; choose another folder with --cache-dir FOLDER, or pass --no-cache"
+        )
     }
 
     /// Asks the user to sign in once, even if several processes wait for a sign-in, unless another
@@ -79,8 +93,25 @@ struct TokenAccess: Sendable {
             do {
                 return try AsynchronousWork.result(body)
             } catch let error as OAuth2Error {
-                throw CommandFailure(error, at: name)
+                throw CommandFailure(error, at: name, credential: credential)
             }
+        }
+    }
+}
+
+/// An observer of failures of the token cache, which don't fail a request for a token.
+final class StoreLosses: ClientObserver {
+    private let hasLoss = Mutex(false)
+
+    func observe(_ event: any ObservedEvent) {
+        if case .storeFailed? = event as? OAuth2Event { hasLoss.withLock { $0 = true } }
+    }
+
+    /// Returns whether the cache has failed since the last call.
+    func takeLoss() -> Bool {
+        hasLoss.withLock { hasLoss in
+            defer { hasLoss = false }
+            return hasLoss
         }
     }
 }

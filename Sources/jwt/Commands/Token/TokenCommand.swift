@@ -205,20 +205,34 @@ struct TokenOptions: Sendable {
     }
 
     var isInteractive: Bool { grant.kind.isInteractive }
+    var credential: String? { client.credential }
 
-    func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
+    func access(
+        _ console: Console,
+        isForced: Bool = false,
+        interceptors: [any Interceptor] = []
+    ) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
         let identity = try platform?.identity(console)
         let clientAuthentication = try client.authentication(for: server, platform: identity, console)
         var grant = try self.grant.grant(console, platform: identity)
         if client.usesPlatform, let identity { grant = IdentifiedGrant(grant: grant, name: identity.name) }
-        let store = try cache.store(console, timeout: server.timeout) { () throws(CommandFailure) in
+        let needsStore = self.grant.needsStore || isInteractive
+        let store = try cache.store(console, timeout: server.timeout, isRequired: needsStore) {
+            () throws(CommandFailure) in
             try ServerOptions.transport(roots: server.roots)
         }
         let transport = try ServerOptions.transport(roots: server.roots, client.identity(console))
+        let losses = StoreLosses()
         let network = NetworkClient(
             transport: transport,
-            options: NetworkClient.Options(timeout: server.timeout, maximumBodySize: 1 << 20, userAgent: .command)
+            interceptors: interceptors,
+            options: NetworkClient.Options(
+                timeout: server.timeout,
+                maximumBodySize: 1 << 20,
+                userAgent: .command,
+                observers: [losses]
+            )
         )
         let found = try server.server(network, cache.isOff ? .none : isForced ? .renewed : .kept)
         let client = OAuth2Client(
@@ -230,6 +244,8 @@ struct TokenOptions: Sendable {
         )
         return TokenAccess(
             name: server.name,
+            credential: credential,
+            losses: losses,
             identifier: [found.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " "),
             grant: grant,
             grantSource: GrantTokenSource(client: client, grant: grant, store: store),

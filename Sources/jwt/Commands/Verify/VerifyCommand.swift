@@ -61,14 +61,13 @@ struct VerifyCommand {
     }
 
     private static func runBatch(_ verifier: JWTVerifier, _ options: PolicyOptions, _ console: Console) throws {
-        try BatchRun(input: .standardInput).run(on: console) { line in
+        try BatchRun(input: .standardInput, failureMembers: ["valid": false]).run(on: console) { line in
             do {
                 let token = try BatchRun.token(in: line)
                 if let error = refusal(token) { throw error }
                 return .object(result(try verifier.verify(token)))
             } catch let error as TokenError {
-                let failure = CommandFailure(.rejected, options.explained(error))
-                return .refused(["valid": false, "error": .object(failure.report)])
+                throw options.explained(error)
             }
         }
     }
@@ -83,13 +82,15 @@ struct VerifyCommand {
 }
 
 struct PolicyOptions {
-    private static let issuer = Option<NonEmptyText>("iss", "The required issuer")
+    private static let issuer = Option<NonEmptyText>("iss", aliases: ["issuer"], "The required issuer")
     private static let audience = Option<NonEmptyText>(
         "aud",
-        "The required audience; without it, tokens with an audience are rejected"
+        aliases: ["audience"],
+        isRepeatable: true,
+        "The required audience, one of several if repeated; without it, tokens with an audience are rejected"
     )
     private static let anyAudience = Flag("any-aud", "Accept tokens with any audience")
-    private static let subject = Option<NonEmptyText>("sub", "The required subject")
+    private static let subject = Option<NonEmptyText>("sub", aliases: ["subject"], "The required subject")
     private static let type = Option<NonEmptyText>(
         "typ",
         value: "TYPE",
@@ -154,17 +155,22 @@ struct PolicyOptions {
         if let leeway = try arguments.value(of: Self.leeway) { policy.leeway = leeway.duration }
         if let date = try arguments.value(of: Self.time)?.date { policy.currentDate = { date } }
         policy.checks = try arguments.values(of: Self.claim).map { expected in
-            ClaimsCheck("--claim \(expected.name)") { $0.claims[expected.name] == expected.value }
+            ClaimsCheck("--claim \(expected.name)") { subject in
+                guard subject.claims[expected.name] != expected.value else { return true }
+                let isMissing = subject.claims[expected.name] == nil
+                let fault = isMissing ? "is missing, but --claim requires it" : "doesn't have the value of --claim"
+                throw TokenError(.checkFailed, "the claim “\(VisibleText.line(expected.name))” \(fault)")
+            }
         }
         self.policy = policy
     }
 
     private static func audience(_ arguments: ParsedArguments) throws(UsageError) -> AudienceRule {
-        let name = try arguments.value(of: audience)?.text
+        let audiences = try arguments.values(of: audience).map(\.text)
         let acceptsAny = arguments.contains(anyAudience)
-        if let name {
+        if !audiences.isEmpty {
             guard !acceptsAny else { throw arguments.usageError("--aud and --any-aud can't be combined") }
-            return .contains(name)
+            return .containsAny(of: audiences)
         }
         if acceptsAny { return .skipAudienceCheck }
         // Without either option, the verifier would reject every token with the claim.

@@ -155,7 +155,7 @@ struct ClientAuthenticationTests {
             #expect(
                 refused.errors == """
                     jwt token: \(scene.issuer): the token endpoint rejects the client's authentication; check the client ID \
-                    and key [invalid_client]; run the command in a terminal to see the server's text
+                    and certificate [invalid_client]; run the command in a terminal to see the server's text
 
                     """
             )

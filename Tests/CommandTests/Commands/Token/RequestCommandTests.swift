@@ -60,6 +60,43 @@ struct RequestCommandTests {
         #expect(requests[0].headers["Accept"] == "text/plain")
     }
 
+    @Test("Shows what was sent and received with --verbose, without secrets")
+    func verbose() async throws {
+        scene.api.on(
+            .post,
+            "/reports",
+            scene.authorization.protecting { request in
+                .json("[1]", headers: ["X-Echo": request.headers["Authorization"] ?? "", "Set-Cookie": "id=hidden"])
+            }
+        )
+        try scene.home.write("X-Key: hidden\n", to: "fields")
+        let url = scene.origin + "/reports"
+        let fields = ["-H", "@" + scene.home.file("fields"), "-H", "X-One: 1"]
+        let result = try await scene.jwt(
+            ["request", "-v", "-X", "POST", url + "?access_token=hidden&a=1", "-d", "hidden"] + fields + scene.flags
+        )
+        #expect(result.status == 0 && result.output == "[1]", "\(result)")
+        let lines = result.errors.split(separator: "\n").map(String.init)
+        for line in [
+            "> POST \(scene.endpoint)", "> Authorization: Basic REDACTED", "> POST \(url)?access_token=REDACTED&a=1",
+            "> Authorization: Bearer REDACTED", "> X-Key: REDACTED", "> X-One: 1", "> (6 bytes)",
+            "< Set-Cookie: REDACTED",
+        ] {
+            #expect(lines.contains(line), "\(line): \(result.errors)")
+        }
+        #expect(lines.count { $0.hasPrefix("< HTTP/1.1 200") } == 2)
+        let token = try await TokenScene.token(scene.jwt(["token"] + scene.flags))
+        for secret in [token, TokenScene.secret, "hidden"] {
+            #expect(!result.errors.contains(secret), "\(result.errors)")
+        }
+        let json = try await scene.jwt(
+            ["request", "--verbose", "--json", "--request=POST", url, "-d", "a"] + scene.flags
+        )
+        for line in json.errors.split(separator: "\n") {
+            #expect(try JSONObject(parsing: String(line)).map(\.name) == ["note"])
+        }
+    }
+
     @Test("Replaces a token that the API rejects, and retries the request with its body")
     func refused() async throws {
         scene.api.on(

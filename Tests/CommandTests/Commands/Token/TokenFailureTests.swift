@@ -16,7 +16,7 @@ struct TokenFailureTests {
     func refused() async throws {
         try scene.home.write("guessed", to: "secret")
         let message = """
-            \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and key \
+            \(scene.endpoint): the token endpoint rejects the client's authentication; check the client ID and secret \
             [invalid_client]
             """
         let result = try await scene.jwt(["token"] + scene.flags)
@@ -113,6 +113,31 @@ struct TokenFailureTests {
             "\(nowhere)"
         )
         #expect(scene.authorization.tokenRequestCount == 0)
+    }
+
+    @Test("Warns if the token can't be cached")
+    func uncached() async throws {
+        // Nobody can create a folder in a file.
+        let file = try scene.home.write("", to: "file")
+        let variables = ["XDG_STATE_HOME": file]
+        let advice = "choose another folder with --cache-dir FOLDER, or pass --no-cache\n"
+        for command in [["token"], ["request", scene.origin + "/a"]] {
+            scene.api.on(.get, "/a", scene.authorization.protecting { _ in .text("a") })
+            let result = try await scene.jwt(command + scene.flags, environment: variables)
+            #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
+            let start = "jwt \(command[0]): warning: \(file)/jwt/tokens: the token store's directory can't be created"
+            #expect(result.errors == "\(start), so the token isn't cached; \(advice)", "\(result)")
+        }
+        // The folder exists, but its disk is full.
+        let folder = scene.home.file("tokens")
+        let quoted = scene.flags.map { "'\($0)'" }.joined(separator: " ")
+        let result = try await scene.shell(
+            "mkdir -m 700 '\(folder)'; ulimit -f 0; jwt token --cache-dir '\(folder)' \(quoted)"
+        )
+        #expect(
+            result.status == 0 && result.errors == "jwt token: warning: the token can't be cached; \(advice)",
+            "\(result)"
+        )
     }
 
     private func chmodIsKept(_ folder: String) -> Bool {
