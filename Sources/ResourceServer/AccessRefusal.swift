@@ -9,8 +9,8 @@ public import TokenGeneration
 /// return Response(status: refusal.status, headers: refusal.headers)
 /// ```
 ///
-/// The texts never contain a token or a claim's value. The challenge tells the client less than the
-/// ``message``. Two refusals are equal if their codes are.
+/// The texts never contain a token, or a claim's value other than names of scope. The challenge
+/// tells the client less than the ``message``. Two refusals are equal if their codes are.
 public struct AccessRefusal: Error, Sendable, Equatable, CustomStringConvertible, LocalizedError {
     /// The reason for the rejection.
     public let code: Code

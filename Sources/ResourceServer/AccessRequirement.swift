@@ -50,7 +50,12 @@ extension AccessTokenVerifier {
         guard requirement.scope.allSatisfy({ name in token.scope.contains(where: name.isExactly) }) else {
             let demand = ResourceDemand(scope: requirement.scope)
             let challenge = challenge(scheme, .insufficientScope, "The access token has insufficient scope", demand)
-            throw AccessRefusal(.insufficientScope, "the access token has insufficient scope", challenges: [challenge])
+            throw AccessRefusal(
+                .insufficientScope,
+                "the access token has insufficient scope: the request requires \(Self.shown(requirement.scope)), "
+                    + "the token has \(Self.shown(token.scope))",
+                challenges: [challenge]
+            )
         }
         guard let shortcoming = shortcoming(of: token, requirement) else { return }
         let demand = ResourceDemand(
@@ -59,6 +64,12 @@ extension AccessTokenVerifier {
         )
         let challenge = challenge(scheme, .insufficientUserAuthentication, "The user must authenticate again", demand)
         throw AccessRefusal(.insufficientAuthentication, shortcoming, challenges: [challenge])
+    }
+
+    /// A token can have any number of names.
+    private static func shown(_ scope: [String]) -> String {
+        let names = scope.prefix(20).map(TokenError.shown).joined(separator: " ")
+        return names.isEmpty ? "none" : scope.count > 20 ? "\(names) and \(scope.count - 20) more" : names
     }
 
     private func shortcoming(of token: VerifiedAccessToken, _ requirement: AccessRequirement) -> String? {

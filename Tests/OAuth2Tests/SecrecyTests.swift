@@ -198,6 +198,13 @@ struct SecrecyTests {
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
             ProtectedResource.Matching.pathPrefix,
+            ProtectedResourceAuthenticator(
+                resource: URL(filePath: "/"),
+                client: ClientMetadata(),
+                scope: .within("a"),
+                store: memory
+            ) { url, _ in url },
+            ProtectedResourceAuthenticator.Scope.within("a"),
             UserHint.loginHintToken(Secret(secret)),
             BackchannelAuthentication(
                 requestID: Secret(secret),

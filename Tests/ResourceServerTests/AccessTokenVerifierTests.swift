@@ -248,6 +248,11 @@ struct AccessTokenVerifierTests {
             refusal?.challenge
                 == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has insufficient scope", scope="orders.read orders.delete""#
         )
+        #expect(
+            refusal?.message
+                == "the access token has insufficient scope: the request requires “orders.read” “orders.delete”, "
+                + "the token has “orders.read” “orders.write”"
+        )
         // U+212A KELVIN SIGN isn't K, though Swift's == treats them as equal.
         let none = try api.token(["scope": nil])
         let rows = [(try api.token(["scope": "\u{212A}"]), AccessRequirement(scope: ["K"])), (none, both)]

@@ -89,8 +89,8 @@ struct AccessRequirementMiddleware<Context: AccessTokenRequestContext>: RouterMi
 extension AccessRefusal {
     /// Returns the response to the client, and logs the reason, which contains no secret.
     fileprivate func response(logger: Logger) -> Response {
-        var metadata: Logger.Metadata = ["auth.refusal": "\(code)", "auth.reason": "\(message)"]
-        metadata["auth.cause"] = cause.map { "\($0)" }
+        var metadata: Logger.Metadata = ["error.type": "\(code)", "error.message": "\(message)"]
+        metadata["error.cause"] = cause.map { "\($0)" }
         logger.log(level: status >= 500 ? .error : .notice, "request refused", metadata: metadata)
         var fields = HTTPFields()
         fields.set(headers)

@@ -30,17 +30,19 @@ extension RouterMethods where Context: AccessTokenRequestContext {
         add(middleware: AccessTokenMiddleware(verifier, at: baseURL, requires: requirement))
     }
 
-    /// Requires scope for the routes that are added after this call, in addition to the
-    /// requirements so far.
+    /// Returns a group of routes that also require scope.
+    ///
+    /// Other routes don't change.
     ///
     /// - Parameter scope: The names of the scope, all of which the token must have.
-    /// - Returns: The same routes.
-    @discardableResult
-    public func requires(scope: String...) -> Self {
+    /// - Returns: The group.
+    public func requires(scope: String...) -> RouterGroup<Context> {
         requires(AccessRequirement(scope: scope))
     }
 
-    /// Adds requirements for the routes that are added after this call.
+    /// Returns a group of routes with further requirements.
+    ///
+    /// Other routes don't change.
     ///
     /// Call it after ``authorize(with:at:requires:)``. Without that, the routes respond with the
     /// status 500. If the verifier has a `replayCache`, pass the requirements there, because a
@@ -48,10 +50,9 @@ extension RouterMethods where Context: AccessTokenRequestContext {
     ///
     /// - Parameter requirement: The requirements, such as the strength or age of the user's
     ///   authentication.
-    /// - Returns: The same routes.
-    @discardableResult
-    public func requires(_ requirement: AccessRequirement) -> Self {
-        add(middleware: AccessRequirementMiddleware(requirement: requirement))
+    /// - Returns: The group.
+    public func requires(_ requirement: AccessRequirement) -> RouterGroup<Context> {
+        group().add(middleware: AccessRequirementMiddleware(requirement: requirement))
     }
 }
 

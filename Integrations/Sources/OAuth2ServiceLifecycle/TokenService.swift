@@ -63,8 +63,8 @@ public struct TokenService: Service {
                 if Task.isCancelled || error is CancellationError { return }
                 failures += 1
                 let (code, wait) = delays.next(after: error, failures: failures)
-                var metadata: Logger.Metadata = ["oauth.reason": "\(error)"]
-                metadata["oauth.code"] = code.map { "\($0)" }
+                var metadata: Logger.Metadata = ["error.message": "\(error)"]
+                metadata["error.type"] = code.map { "\($0)" }
                 guard let wait else {
                     return logger.error("no access token; check the client's configuration", metadata: metadata)
                 }

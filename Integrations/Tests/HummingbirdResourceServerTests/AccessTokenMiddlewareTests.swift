@@ -48,7 +48,7 @@ struct AccessTokenMiddlewareTests {
             #expect(response.status == .unauthorized)
             #expect(response.challenge == #"Bearer realm="reports""#)
             #expect(response.headers[.cacheControl] == "no-store")
-            #expect(service.logs.all.map(\.metadata["auth.refusal"]) == ["noToken"])
+            #expect(service.logs.all.map(\.metadata["error.type"]) == ["noToken"])
         }
         try await withService(.router, { $0.verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache()) }) {
             _,
@@ -67,9 +67,9 @@ struct AccessTokenMiddlewareTests {
             #expect(response.challenge?.contains(#"error="invalid_token""#) == true)
             let record = try #require(service.logs.all.first)
             #expect(record.level == .notice)
-            #expect(record.metadata["auth.refusal"] == "invalidToken")
-            #expect(record.metadata["auth.reason"]?.isEmpty == false)
-            #expect(record.metadata["auth.cause"]?.contains("audience") == true)
+            #expect(record.metadata["error.type"] == "invalidToken")
+            #expect(record.metadata["error.message"]?.isEmpty == false)
+            #expect(record.metadata["error.cause"]?.contains("audience") == true)
             for part in token.split(separator: ".") { #expect(!service.logs.text.contains(part)) }
         }
     }
@@ -91,7 +91,10 @@ struct AccessTokenMiddlewareTests {
             #expect(response.status == .forbidden)
             #expect(response.challenge?.contains(#"error="insufficient_scope""#) == true)
             #expect(response.challenge?.contains(#"scope="reports.write""#) == true)
-            #expect(service.logs.all.map(\.metadata["auth.refusal"]) == ["insufficientScope"])
+            #expect(service.logs.all.map(\.metadata["error.type"]) == ["insufficientScope"])
+            let message = service.logs.all.first?.metadata["error.message"]
+            #expect(message?.contains("requires “reports.write”, the token has “reports.read”") == true)
+            #expect(try await client.response("/reports/later", bearer: reader).status == .ok)
             let writer = try service.token(scope: "reports.read reports.write")
             #expect(try await client.response("/reports", .delete, bearer: writer).status == .noContent)
             let other = try service.token(scope: "reports.write")
@@ -122,7 +125,7 @@ struct AccessTokenMiddlewareTests {
             let response = try await client.response(bearer: try service.token())
             #expect(response.status == .serviceUnavailable)
             #expect(service.logs.all.map(\.level) == [.error])
-            #expect(service.logs.all.map(\.metadata["auth.refusal"]) == ["undecided"])
+            #expect(service.logs.all.map(\.metadata["error.type"]) == ["undecided"])
         }
     }
 

@@ -40,7 +40,8 @@ struct ProtectedService {
         let reports = router.group("reports").authorize(with: verifier, at: Self.url).requires(scope: "reports.read")
         reports.get { _, context in try context.accessToken.subject ?? "" }
         reports.get("missing") { _, _ -> String in throw HTTPError(.notFound) }
-        reports.group().requires(scope: "reports.write").delete { _, _ in HTTPResponse.Status.noContent }
+        reports.requires(scope: "reports.write").delete { _, _ in HTTPResponse.Status.noContent }
+        reports.get("later") { _, _ in "" }
         router.group("unprotected").requires(scope: "reports.read").get { _, _ in "" }
         return router
     }

@@ -107,7 +107,9 @@ extension RequestAttempt: ObservedEvent {
     }
 
     /// `debug`, or `info` if the attempt failed: the caller gets the error.
-    public var severity: EventSeverity { error == nil ? .debug : .info }
+    ///
+    /// A failed token request is `debug`, too, because an event of its own reports it.
+    public var severity: EventSeverity { error == nil || context.traits.hasFailureEvent ? .debug : .info }
 
     /// The kind of the error, one of few values; `nil` if the attempt succeeded.
     ///

@@ -167,6 +167,9 @@ public struct RequestTraits: Sendable, Hashable {
     /// A Boolean value that indicates whether sending the request twice has the same effect as
     /// sending it once; with `nil`, the default, the method decides.
     public var isIdempotent: Bool?
+    /// A Boolean value that indicates whether an event of its own reports the failure of the
+    /// request, which a log must not repeat.
+    package var hasFailureEvent = false
 
     /// Creates traits.
     public init(acceptedStatuses: AcceptedStatuses = .successful, isIdempotent: Bool? = nil) {

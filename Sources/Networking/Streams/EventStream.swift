@@ -20,6 +20,12 @@ public struct EventStreamOptions: Sendable {
     public var reconnection: Retry.Policy?
     /// The maximum size of a line, and of the data of an event, in bytes; 1 MiB by default.
     public var maximumEventSize: Int
+    /// A closure that gets the header fields of the response of each connection, before its events;
+    /// `nil` by default.
+    ///
+    /// It's for what a server says once, such as the ID of a session, and runs in the task of the
+    /// reader.
+    public var onResponse: (@Sendable (HTTPHeaders) -> Void)?
     /// The options that override the client's.
     ///
     /// The `timeout` and the request's `timeoutInterval` limit the time until the response's
@@ -36,13 +42,15 @@ public struct EventStreamOptions: Sendable {
         reconnectionTime: Duration = .seconds(3),
         reconnection: Retry.Policy? = .reconnecting(),
         maximumEventSize: Int = 1 << 20,
-        request: RequestOptions = RequestOptions()
+        request: RequestOptions = RequestOptions(),
+        onResponse: (@Sendable (HTTPHeaders) -> Void)? = nil
     ) {
         self.lastEventID = lastEventID
         self.reconnectionTime = reconnectionTime
         self.reconnection = reconnection
         self.maximumEventSize = maximumEventSize
         self.request = request
+        self.onResponse = onResponse
     }
 }
 
@@ -155,6 +163,7 @@ struct EventStream {
             // With a 204, the server ends the stream for good.
             guard let response, let connector, response.status != 204 else { return .end }
             try connector.check(response)
+            connector.options.onResponse?(response.headers)
             parser.restart()
             reader = BodyReader(response.stream)
             connection = (connector.timeSource.now(), false)

@@ -79,6 +79,17 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         self.kernel = kernel ?? self.kernel
     }
 
+    /// Creates a user agent with an application's name and version.
+    ///
+    /// The other values come from the process and the machine.
+    ///
+    /// - Parameters:
+    ///   - applicationName: The application's name.
+    ///   - applicationVersion: The application's version.
+    public init(applicationName: String, applicationVersion: Version) {
+        self.init(applicationName: applicationName, applicationVersion: applicationVersion.description)
+    }
+
     struct Sources: Sendable {
         var applicationName: String?
         var applicationVersion: String?
@@ -151,5 +162,44 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
             // Only the three leading numbers of a release such as `6.18.44-cloud-amd64`.
             (sources.kernelRelease.flatMap(Version.init(leadingPartOf:)) ?? .one).description
         )
+    }
+}
+
+// The advice for what people write first.
+extension UserAgent {
+    /// Unavailable: Use ``init(applicationName:applicationVersion:)``.
+    @available(*, unavailable, renamed: "init(applicationName:applicationVersion:)")
+    public init(name: String, version: String) {
+        self.init(applicationName: name, applicationVersion: version)
+    }
+
+    /// Unavailable: Use ``init(applicationName:applicationVersion:)``.
+    @available(*, unavailable, renamed: "init(applicationName:applicationVersion:)")
+    public init(product: String, version: String) {
+        self.init(applicationName: product, applicationVersion: version)
+    }
+
+    /// Unavailable: A user agent has a fixed form; ``NetworkClient/Options/userAgent`` takes any
+    /// text.
+    @available(
+        *,
+        unavailable,
+        message: "Use UserAgent(applicationName:applicationVersion:), or assign a text to userAgent of the options."
+    )
+    public init(_ text: String) {
+        self.init(applicationName: text)
+    }
+}
+
+/// Unavailable: Use ``init(applicationName:applicationVersion:)``.
+@available(
+    *,
+    unavailable,
+    message: "Use UserAgent(applicationName:applicationVersion:), or assign a text to userAgent of the options."
+)
+extension UserAgent: ExpressibleByStringLiteral {
+    /// Unavailable.
+    public init(stringLiteral text: String) {
+        self.init(applicationName: text)
     }
 }

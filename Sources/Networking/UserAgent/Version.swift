@@ -1,11 +1,15 @@
 /// A version of three numbers.
-public struct Version: Hashable, Sendable, CustomStringConvertible, Comparable, Codable {
+public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable, Codable {
     /// The first number, for incompatible changes.
     public let major: Int
     /// The second number, for additions.
     public let minor: Int
     /// The third number, for fixes.
     public let increment: Int
+
+    /// Unavailable: The third number is ``increment``.
+    @available(*, unavailable, renamed: "increment")
+    public var patch: Int { increment }
 
     /// Version 1.0.0.
     public static let one = Version(1, 0, 0)
@@ -34,6 +38,19 @@ public struct Version: Hashable, Sendable, CustomStringConvertible, Comparable, 
         }
         guard numbers.count == 3 else { return nil }
         self.init(numbers[0], numbers[1], numbers[2])
+    }
+
+    /// Parses a version such as `1.18.0`, as ``init(string:)`` does.
+    ///
+    /// - Parameter description: The text.
+    public init?(_ description: String) {
+        self.init(string: description)
+    }
+
+    /// Unavailable: The numbers have no labels.
+    @available(*, unavailable, message: "The numbers have no labels: Version(1, 2, 3).")
+    public init(major: Int, minor: Int, patch: Int) {
+        self.init(major, minor, patch)
     }
 
     /// Parses a version leniently, for compatibility with other systems.

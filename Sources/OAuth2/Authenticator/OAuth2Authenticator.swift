@@ -179,6 +179,24 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         signedIn()
     }
 
+    /// A Boolean value that indicates whether the user must sign in before a request gets a token:
+    /// for the first time, after a sign-out, or because the grant has ended.
+    ///
+    /// It's `false` for a grant that needs no user. Reading it loads the stored tokens and sends no
+    /// request, so a grant that the server has revoked counts until a request finds that out.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed`, `storeDamaged`, `storeTooNew` or
+    ///   `storeBusy` if the tokens can't be read.
+    public var needsSignIn: Bool {
+        get async throws {
+            guard base.current() == nil else { return false }
+            guard let grantSource else { return base.isDead }
+            return try await grantSource.needsSignIn(
+                for: TokenRequirements { [base] in base.isKnown($0.fingerprint) }
+            )
+        }
+    }
+
     private func signedIn() {
         for source in sources { source.signIn() }
         journal.add(.signedIn)

@@ -100,7 +100,10 @@ struct EndpointExchange: Sendable {
         )
         options.additionalObservers = observers
         do {
-            let response = try await client.response(for: request, options: options)
+            var resource = request.makeResource()
+            resource.options = options
+            resource.traits.hasFailureEvent = isForTokens
+            let response = try await client.response(for: resource)
             note(response.headers)
             return response
         } catch let error as ServerError {

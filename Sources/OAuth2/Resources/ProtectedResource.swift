@@ -221,11 +221,25 @@ public struct ProtectedResource: Sendable, Hashable {
         client: NetworkClient = NetworkClient(),
         timing: OAuth2Timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
     ) async throws -> ProtectedResource {
-        guard let url = rejection.httpResponse?.url, let origin = HTTPOrigin(url) else {
+        guard let url = rejection.httpResponse?.url, HTTPOrigin(url) != nil else {
             throw OAuth2Error(.malformedRequest, "the error has no response; pass the error that the client threw")
         }
-        let fields = rejection.headers.values(for: "WWW-Authenticate").joined(separator: ", ")
-        let challenges = AuthenticationChallenge.parse(fields)
+        let fields = rejection.headers.values(for: "WWW-Authenticate")
+        return try await discover(at: url, fields, matching: matching, client: client, timing: timing)
+    }
+
+    /// Loads the metadata of the resource at a URL, which has sent challenges.
+    static func discover(
+        at url: URL,
+        _ fields: [String],
+        matching: Matching,
+        client: NetworkClient,
+        timing: OAuth2Timing
+    ) async throws -> ProtectedResource {
+        guard let origin = HTTPOrigin(url) else {
+            throw OAuth2Error(.malformedRequest, "the resource's URL has no host")
+        }
+        let challenges = AuthenticationChallenge.parse(fields.joined(separator: ", "))
             .filter { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
         let identifier = String(url.absoluteString.prefix { $0 != "#" })
         var locations: [Location]

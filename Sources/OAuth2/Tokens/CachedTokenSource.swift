@@ -72,6 +72,9 @@ public final class CachedTokenSource: WrappingTokenSource {
         }
     }
 
+    /// A Boolean value that indicates whether only a sign-in brings new tokens.
+    var isDead: Bool { lifecycle.withLock { $0.dead != nil } }
+
     func current() -> AccessToken? {
         let now = timing.timeSource.now()
         return lifecycle.withLock { $0.current(at: now) }

@@ -32,6 +32,38 @@ extension GrantTokenSource {
         return Current(record: unsaved.record, version: saved?.version ?? stored?.version, kind: kind)
     }
 
+    /// Returns `true` if only a sign-in brings a token that meets the requirements, without a
+    /// request.
+    func needsSignIn(for requirements: TokenRequirements) async throws -> Bool {
+        guard !grant.isRepeatable else { return false }
+        do {
+            return try await store.withExclusiveAccess(to: key, timeout: client.timing.timeout) {
+                let current = await self.current()
+                switch current.kind {
+                case .end: return true
+                case .none, .tokens: break
+                case .damaged, .tooNew, .setBack, .unreachable: throw self.failure(in: current, after: nil)
+                }
+                if self.usableToken(in: current, try self.boundKey(for: current), for: requirements) != nil {
+                    return false
+                }
+                guard self.refreshToken(in: current) == nil else { return false }
+                return try await self.isUsedUp()
+            }
+        } catch let failure as WatchedTokenStore.AccessFailure { throw failure.cause }
+    }
+
+    /// Returns `true` if the grant has no parameters for another token request.
+    private func isUsedUp() async throws -> Bool {
+        do {
+            let parameters = try await grant.parameters(at: client.timing.timeSource.date())
+            grant.parametersWereNotSent()
+            return parameters == nil
+        } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
+            return true
+        }
+    }
+
     private func found(_ stored: VersionedTokenRecord?) -> Current {
         guard let stored else { return Current() }
         let isSetBack = !notice(stored.record)

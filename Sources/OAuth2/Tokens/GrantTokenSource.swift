@@ -205,7 +205,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         throw refusal ?? expiry ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
     }
 
-    private func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
+    func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
         guard let dpop = client.key.dpop else { return nil }
         if let key = state.withLock({ $0.boundKey }), [nil, key.pem].contains(current.record?.proofKey) {
             return key

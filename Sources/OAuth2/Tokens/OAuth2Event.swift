@@ -114,10 +114,14 @@ public enum OAuth2Event: Sendable, Hashable, ObservedEvent {
     }
 
     /// `error` for the end of a grant and for a failed store, `warning` for other failures.
+    ///
+    /// Of the events of one failure, only one is more than `debug`: that of the grant's end, or
+    /// else ``refreshFailed(_:status:)``.
     public var severity: EventSeverity {
         switch self {
         case .dead, .storeFailed: .error
-        case .refreshFailed, .refreshInDoubt, .backoff, .refused, .withheld: .warning
+        case .refreshFailed(.reauthenticationRequired, _), .backoff: .debug
+        case .refreshFailed, .refreshInDoubt, .refused, .withheld: .warning
         case .refreshed, .rotated, .demanded, .skewChanged, .signedOut, .signedIn, .retried: .info
         case .requested, .awaited, .refreshStarted, .nonceUpdated: .debug
         }

@@ -113,6 +113,20 @@ public struct StaticTokenSource: TokenSource {
         self.token = token
     }
 
+    /// Creates a source with a bearer token that has no known expiry, such as a personal access
+    /// token.
+    ///
+    /// - Parameter secret: The token's text.
+    public init(_ secret: Secret) {
+        token = AccessToken(value: secret, requested: .now)
+    }
+
+    /// Unavailable: A token is a ``Secret``.
+    @available(*, unavailable, message: "A token is a secret: StaticTokenSource(Secret(text)).")
+    public init(_ text: String) {
+        self.init(Secret(text))
+    }
+
     /// Always `false`.
     public var canReplaceTokens: Bool { false }
 

@@ -224,11 +224,11 @@ extension JSONValue {
             self = try .init(number, path: path)
         } else if value is NSNull {
             self = .null
-        } else if value is Date {
-            throw TokenError(
-                .unencodableContent,
-                "\(path) is a Date, which isn't a JSON type; use date.timeIntervalSince1970 for a NumericDate"
-            )
+        } else if let date = value as? Date {
+            guard let seconds = NumericDate(date).seconds else {
+                throw TokenError(.unencodableContent, "\(path) is a time outside the years 1 to 9999")
+            }
+            self = .number(JSONNumber(seconds))
         } else if let string = value as? String {
             self = .string(string)
         } else if let elements = value as? [Any] {

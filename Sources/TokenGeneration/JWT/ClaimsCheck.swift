@@ -186,12 +186,12 @@ extension JSONObject {
 }
 
 extension JSONValue {
-    /// Creates a NumericDate: seconds since 1970, as an integer if possible
+    /// Creates a NumericDate: whole seconds since 1970, rounded down
     /// ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)).
     ///
     /// - Parameter date: The time.
     public init(date: Date) {
-        self = JSONNumber(date.timeIntervalSince1970).map(JSONValue.number) ?? .null
+        self = JSONNumber(date.timeIntervalSince1970.rounded(.down)).map(JSONValue.number) ?? .null
     }
 }
 

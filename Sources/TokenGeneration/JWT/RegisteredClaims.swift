@@ -248,6 +248,12 @@ struct NumericDate: Codable {
         self.date = date
     }
 
+    /// The seconds, rounded down, because some verifiers reject fractions; `nil` outside the range.
+    var seconds: Int64? {
+        let seconds = date.timeIntervalSince1970
+        return Self.range.contains(seconds) ? Int64(exactly: seconds.rounded(.down)) : nil
+    }
+
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let seconds = try container.decode(Double.self)
@@ -259,18 +265,13 @@ struct NumericDate: Codable {
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
-        let seconds = date.timeIntervalSince1970
-        guard Self.range.contains(seconds) else {
+        guard let seconds else {
             throw EncodingError.invalidValue(
                 date,
                 .init(codingPath: encoder.codingPath, debugDescription: Self.isOutside)
             )
         }
-        if let whole = Int64(exactly: seconds) {
-            try container.encode(whole)
-        } else {
-            try container.encode(seconds)
-        }
+        try container.encode(seconds)
     }
 }
 

@@ -81,8 +81,8 @@ extension SigningService {
     /// ```
     ///
     /// - Parameters:
-    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds
-    ///     since 1970.
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as whole
+    ///     seconds since 1970.
     ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
     ///     `JWT`.
     /// - Returns: The token.
@@ -101,14 +101,54 @@ extension LocalSigningService {
     /// ```
     ///
     /// - Parameters:
-    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds
-    ///     since 1970.
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as whole
+    ///     seconds since 1970.
     ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
     ///     `JWT`.
     /// - Returns: The token.
     /// - Throws: ``TokenError`` as ``JWTGenerator/token()`` does, and the service's own errors.
     public func sign(_ claims: some Encodable, header: JSONObject = [:]) throws -> String {
         try JWTGenerator(header: header, claims: claims, signingService: self).token()
+    }
+}
+
+// The advice for what people write first: these values are `Encodable`, too, but aren't claims. The
+// compiler prefers the generic functions to unavailable ones, so these are deprecated.
+extension SigningService {
+    /// Throws, because data isn't claims; use ``sign(data:)`` or ``JWSGenerator``.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, deprecated, message: "Data isn't claims. Use sign(data:) or JWSGenerator.")
+    public func token(for data: Data) async throws -> String { throw TokenError.isNotClaims }
+}
+
+extension LocalSigningService {
+    /// Throws, because data isn't claims; use ``SigningService/sign(data:)`` or ``JWSGenerator``.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, deprecated, message: "Data isn't claims. Use sign(data:) or JWSGenerator.")
+    public func sign(_ data: Data) throws -> String { throw TokenError.isNotClaims }
+
+    /// Throws, because bytes aren't claims; use ``SigningService/sign(data:)`` or ``JWSGenerator``.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, deprecated, message: "Bytes aren't claims. Use sign(data:) or JWSGenerator.")
+    public func sign(_ bytes: [UInt8]) throws -> String { throw TokenError.isNotClaims }
+
+    /// Throws, because a text isn't claims; use ``JWSGenerator`` or a
+    /// ``JWTGenerator`` for JSON.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, deprecated, message: "A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.")
+    public func sign(_ text: String) throws -> String { throw TokenError.isNotClaims }
+}
+
+extension TokenError {
+    fileprivate static var isNotClaims: Self {
+        Self(
+            .unencodableContent,
+            "claims must encode as a JSON object; use sign(data:) or JWSGenerator for other content"
+        )
     }
 }
 

@@ -34,15 +34,9 @@ struct MCPInteropTests {
         let mock = try MockAuthorizationServer.start()
         let peer = try await Server(form, scopes: "tools.read", issuer: hasOwnIssuer ? nil : mock.metadata.issuer)
         defer { peer.stop() }
-        let refusal = try await #require(throws: ServerError.self) { try await peer.initialize(NetworkClient()) }
-        #expect(refusal.errorCode == 401)
-        let resource = try await ProtectedResource.discover(after: refusal)
-        #expect(resource.identifier == peer.url.absoluteString)
         let issuer = hasOwnIssuer ? peer.origin : mock.metadata.issuer
-        let server = try await resource.authorizationServer { $0 == issuer }
-        let user = try await User(registeringAt: server)
-
-        let network = try await user.network(scope: resource.scope(within: "tools.read"), for: resource, at: peer.url)
+        let assistant = Assistant(of: peer.url)
+        let network = assistant.network
         let session = try await peer.initialize(network)
         let messages = try await peer.add(network, session)
         // The SDK reports progress only in event streams.
@@ -50,8 +44,12 @@ struct MCPInteropTests {
         let content = messages.last?["result"]?.object?["structuredContent"]
         #expect(content?.object?["result"] == 42)
 
+        #expect(assistant.scopes == ["tools.read"])
+        #expect(assistant.authenticator.resource?.identifier == peer.url.absoluteString)
+
         // A token for another resource is rejected.
-        let tokens = try await user.tokens(scope: "tools.read", resource: "https://other.example/mcp")
+        let server = try await AuthorizationServerDiscovery(issuer: issuer, options: .mcp).server()
+        let tokens = try await assistant.tokens(for: "https://other.example/mcp", at: server)
         let foreign = NetworkClient(interceptors: [
             OAuth2Authenticator(source: StaticTokenSource(tokens.accessToken), resources: [peer.url])
         ])
@@ -64,19 +62,12 @@ struct MCPInteropTests {
     func stepUp() async throws {
         let peer = try await Server(.json, scopes: "tools.read tools.call")
         defer { peer.stop() }
-        let resource = try await ProtectedResource.discover(peer.url.absoluteString)
-        let user = try await User(registeringAt: try await resource.authorizationServer { $0 == peer.origin })
-        let narrow = try await user.network(scope: "tools.read", for: resource, at: peer.url)
-        let error = try await #require(throws: ServerError.self) { try await peer.initialize(narrow) }
-        #expect(error.errorCode == 403)
-        guard case .custom(let cause)? = error.retry?.reason else { throw error }
-        #expect((cause as? OAuth2Error)?.code == .insufficientScope)
-        // The SDK's challenge names only the metadata, which has the scope.
-        let demanded = try await ProtectedResource.discover(after: error)
-        #expect(demanded.demandedScopes == [])
-        let scope = try demanded.scope(within: "tools.read tools.call")
-        let network = try await user.network(scope: scope, for: demanded, at: peer.url)
-        #expect(try await peer.add(network, peer.initialize(network)).count == 1)
+        // The SDK's challenge names only the metadata, which has the scope. The user first declines
+        // a part of it.
+        let assistant = Assistant(of: peer.url, first: "tools.read")
+        let session = try await peer.initialize(assistant.network)
+        #expect(try await peer.add(assistant.network, session).count == 1)
+        #expect(assistant.scopes == ["tools.read", "tools.read tools.call"])
     }
 
     // MARK: The SDK's client
@@ -306,53 +297,77 @@ extension MCPInteropTests {
         }
     }
 
-    /// A user of a public client that has registered.
-    private struct User {
-        private static let redirectURI = "http://127.0.0.1:4711/callback"
-        private let server: AuthorizationServer
-        private let oauth: OAuth2Client
+    /// A client that knows only the server's URL, and its user.
+    private final class Assistant: Sendable {
+        private static let metadata = {
+            var metadata = ClientMetadata(["client_name": "Assistant", "scope": "tools.read tools.call"])
+            metadata.redirectURIs = ["http://127.0.0.1:4711/callback"]
+            return metadata
+        }()
 
-        init(registeringAt server: AuthorizationServer) async throws {
-            #expect(server.values(of: "code_challenge_methods_supported")?.contains("S256") == true)
-            let registered = try await ClientRegistrar(server: server).register(
-                ClientMetadata([
-                    "redirect_uris": [.string(Self.redirectURI)], "client_name": "Assistant",
-                    "application_type": "native", "token_endpoint_auth_method": "none",
-                    "grant_types": ["authorization_code", "refresh_token"], "scope": "tools.read tools.call",
-                ])
-            )
-            self.server = server
-            oauth = OAuth2Client(server: server, clientAuthentication: .none(clientID: registered.clientID))
+        let authenticator: ProtectedResourceAuthenticator
+        let network: NetworkClient
+        private let visits: Visits
+
+        /// The user approves the first scope at first, and everything later.
+        init(of url: URL, first: String? = nil) {
+            let visits = Visits()
+            self.visits = visits
+            authenticator = ProtectedResourceAuthenticator(
+                resource: url,
+                client: Self.metadata,
+                scope: .approved { names in visits.urls.withLock { $0.isEmpty } ? first.map { [$0] } ?? names : names }
+            ) { url, _ in
+                visits.urls.withLock { $0.append(url) }
+                return try await Self.visit(url)
+            }
+            network = NetworkClient(interceptors: [authenticator])
         }
 
-        func tokens(scope: String, resource: String) async throws -> IssuedTokens {
+        /// The scope of each sign-in.
+        var scopes: [String] {
+            visits.urls.withLock { urls in
+                urls.map { url in
+                    URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems?
+                        .first { $0.name == "scope" }?.value?.replacingOccurrences(of: "+", with: " ") ?? ""
+                }
+            }
+        }
+
+        func tokens(for resource: String, at server: AuthorizationServer) async throws -> IssuedTokens {
+            var metadata = Self.metadata
+            metadata.tokenEndpointAuthenticationMethod = "none"
+            metadata.grantTypes = ["authorization_code", "refresh_token"]
+            let registered = try await ClientRegistrar(server: server).register(metadata)
+            let oauth = OAuth2Client(server: server, clientAuthentication: .none(clientID: registered.clientID))
             let request = try oauth.authorizationRequest(
-                redirectURI: Self.redirectURI,
-                scope: scope,
+                redirectURI: metadata.redirectURIs[0],
+                scope: "tools.read",
                 resources: [resource]
             )
-            var grant = try request.grant(from: await visit(request.url(at: server)), of: server)
+            var grant = try request.grant(from: await Self.visit(request.url(at: server)), of: server)
             grant.resources = [resource]
             return try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
         }
 
-        /// Returns a client of the resource with the tokens of a new sign-in.
-        func network(scope: String, for resource: ProtectedResource, at url: URL) async throws -> NetworkClient {
-            let authenticator = OAuth2Authenticator(
-                client: oauth,
-                grant: UserGrant(identifier: "ada", resources: [resource.identifier]),
-                resources: [url]
-            )
-            try await authenticator.signIn(with: tokens(scope: scope, resource: resource.identifier))
-            return NetworkClient(interceptors: [authenticator])
-        }
-
         /// Opens a URL like a browser, and returns the URL of the redirect.
-        private func visit(_ url: URL) async throws -> URL {
+        private static func visit(_ url: URL) async throws -> URL {
             let error = try await #require(throws: ServerError.self) {
                 try await NetworkClient(options: .init(redirects: .never)).makeRequest(URLRequest(url: url))
             }
             return try #require(error.headers["Location"].flatMap(URL.init(string:)))
         }
+    }
+
+    private final class Visits: Sendable {
+        let urls = Mutex<[URL]>([])
+    }
+}
+
+extension AuthorizationServerDiscovery.Options {
+    fileprivate static var mcp: Self {
+        var options = Self()
+        options.documents = [.oauth2]
+        return options
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import Synchronization
 import TestSupport
 import Testing
 
@@ -45,6 +46,22 @@ struct EventStreamTests {
         #expect(time.sleeps == [.seconds(4), .milliseconds(1500), .milliseconds(1500)])
         #expect(transport.requests.allSatisfy { $0.headers["Accept"] == "text/event-stream" })
         #expect(transport.requests.allSatisfy { $0.headers["Cache-Control"] == "no-store" })
+    }
+
+    @Test("Shows the header fields of each response before its events")
+    func responses() async throws {
+        let transport = MockTransport(
+            .events("data: a\n\n", headers: ["Mcp-Session-Id": "s1"]),
+            .events("data: b\n\n", headers: ["Mcp-Session-Id": "s2"]),
+            .status(204, headers: ["Mcp-Session-Id": "s3"])
+        )
+        let log = Mutex<[String]>([])
+        var options = options()
+        options.onResponse = { headers in log.withLock { $0.append(headers["Mcp-Session-Id"] ?? "none") } }
+        for try await event in client(transport).events(for: request, options: options) {
+            log.withLock { $0.append(event.data) }
+        }
+        #expect(log.withLock { $0 } == ["s1", "a", "s2", "b"])
     }
 
     @Test("Keeps the request's own header fields, and starts with the caller's ID")

@@ -336,7 +336,14 @@ extension MockTransport.Step {
         case custom(@Sendable () async throws -> Void)
     }
 
-    static func events(_ text: String, ending: StreamEnding = .orderly, status: Int = 200) -> Self {
+    static func events(
+        _ text: String,
+        ending: StreamEnding = .orderly,
+        status: Int = 200,
+        headers: HTTPHeaders = [:]
+    ) -> Self {
+        var headers = headers
+        headers["Content-Type"] = "text/event-stream"
         let body = HTTPResponseBody { deliver in
             try await deliver(Data(text.utf8))
             switch ending {
@@ -348,7 +355,7 @@ extension MockTransport.Step {
             return [:]
         }
         return .response(
-            HTTPTransportResponse(status: status, headers: ["Content-Type": "text/event-stream"], stream: body)
+            HTTPTransportResponse(status: status, headers: headers, stream: body)
         )
     }
 }

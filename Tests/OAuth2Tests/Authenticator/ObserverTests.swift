@@ -103,6 +103,16 @@ struct ObserverTests {
         }
     }
 
+    @Test("One failed refresh is one event of a log's default level")
+    func once() {
+        let ended = OAuth2Error.Code.reauthenticationRequired
+        let events: [OAuth2Event] = [
+            .refreshFailed(ended, status: 400), .dead(ended, isPossiblyLostRotation: false),
+            .refreshFailed(.serverTransient, status: 503), .backoff(.seconds(1), .serverTransient),
+        ]
+        #expect(events.map(\.severity) == [.debug, .error, .warning, .debug])
+    }
+
     @Test("Events of one name have the same labels, and values that no server can invent")
     func labels() {
         let code = OAuth2Error.Code.invalidClient

@@ -69,6 +69,35 @@ struct SignOutTests {
         }
     }
 
+    @Test("Knows without a request whether the user must sign in")
+    func needsSignIn() async throws {
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
+        let store = InMemoryTokenStore()
+        let authenticator = fixture.authenticator(grant: UserGrant(identifier: "ada"), store: store)
+        #expect(try await authenticator.needsSignIn)
+        try await authenticator.signIn(with: Secret("r0"))
+        #expect(try await !authenticator.needsSignIn)
+        #expect(try await !fixture.authenticator(grant: UserGrant(identifier: "ada"), store: store).needsSignIn)
+        #expect(try await fixture.authenticator(grant: UserGrant(identifier: "bob"), store: store).needsSignIn)
+        #expect(fixture.endpoint.requests.isEmpty)
+        #expect(try await authenticator.text() == "a1")
+        #expect(try await !authenticator.needsSignIn)
+        try await authenticator.signOut()
+        #expect(try await authenticator.needsSignIn)
+        #expect(try await !fixture.authenticator(grant: grant, store: InMemoryTokenStore()).needsSignIn)
+        #expect(try await !fixture.authenticator(store: InMemoryTokenStore()).needsSignIn)
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("Reports a store that can't be read instead of asking the user to sign in")
+    func needsSignInWithoutStore() async throws {
+        let fixture = OAuth2Fixture()
+        let store = ProbedTokenStore()
+        store.fail(.load)
+        let authenticator = fixture.authenticator(grant: UserGrant(identifier: "ada"), store: store)
+        #expect(await failureCode { try await authenticator.needsSignIn } == .storeFailed)
+    }
+
     @Test("Signing out before there are tokens takes effect")
     func withoutTokens() async throws {
         let fixture = OAuth2Fixture()

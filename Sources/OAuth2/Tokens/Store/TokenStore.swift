@@ -117,6 +117,21 @@ public protocol TokenStore: Sendable {
 }
 
 extension TokenStore {
+    /// Unavailable: A store declares this function, with a `nonisolated(nonsending)` closure.
+    @available(
+        *,
+        unavailable,
+        message:
+            "Declare withExclusiveAccess(to:timeout:_:) with the closure: _ body: nonisolated(nonsending) @Sendable () async throws -> Result"
+    )
+    public func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await body()
+    }
+
     /// The default value, `true`.
     public var outlivesProcess: Bool { true }
 

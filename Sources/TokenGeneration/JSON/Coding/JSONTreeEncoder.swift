@@ -170,9 +170,8 @@ extension JSONTreeEncoder {
         if let string = exactly(String.self) { return .string(string) }
         if let integer = exactly(Int.self) { return .number(JSONNumber(integer)) }
         if let date = exactly(Date.self) {
-            let seconds = date.timeIntervalSince1970
-            guard NumericDate.range.contains(seconds) else { throw invalid(date, NumericDate.isOutside, key()) }
-            return try finite(seconds, key())
+            guard let seconds = NumericDate(date).seconds else { throw invalid(date, NumericDate.isOutside, key()) }
+            return .number(JSONNumber(seconds))
         }
         if level < JSONLimits.document.depth, let strings = exactly([String].self) {
             return .array(strings.map(JSONValue.string))

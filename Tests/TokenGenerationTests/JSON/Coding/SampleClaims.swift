@@ -60,7 +60,7 @@ struct SampleClaims: Codable, Equatable {
             [0, 1.5, -2.25e-7, 1e300, 0.1, 1e15, 123_456_789.125, -3].randomElement(using: &numbers)
             ?? .random(in: -1...1, using: &numbers)
         float = [0, 0.1, -2.5, 3.4e38, 1e-7].randomElement(using: &numbers) ?? 0
-        date = Date(timeIntervalSince1970: Double(Int.random(in: 0...4_000_000_000, using: &numbers)) / 4)
+        date = Date(timeIntervalSince1970: Double(Int.random(in: 0...4_000_000_000, using: &numbers)))
         data = Data((0..<Int.random(in: 0...9, using: &numbers)).map { _ in .random(in: 0...255, using: &numbers) })
         url = URL(filePath: "/a b/\(Int.random(in: 0...9, using: &numbers))")
         uuid = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, .random(in: 0...255, using: &numbers)))

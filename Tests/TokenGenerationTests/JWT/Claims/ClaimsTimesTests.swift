@@ -16,7 +16,7 @@ struct ClaimsTimesTests {
         var object: JSONObject = ["sub": "a", "exp": 1]
         object.setTimes(lifetime: .seconds(900), issuedAt: date)
         #expect(object == ["sub": "a", "exp": 1_700_000_900, "iat": 1_700_000_000])
-        #expect(JSONValue(date: date) == 1_700_000_000.75)
+        #expect(JSONValue(date: date) == 1_700_000_000)
     }
 
     @Test("Random IDs have 128 bits and differ")
