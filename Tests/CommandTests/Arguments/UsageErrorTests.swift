@@ -380,6 +380,11 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --signature-cover must be a component such as @method, content-digest, @method;req or @query-param;name=page
         https://x --http-signature - -d @- => \
         only one of the keys, secrets, header fields and the body can come from standard input
+        https://x --aws-profile dev => --aws-profile requires --aws-sigv4
+        https://x --aws-sigv4 s3 => --aws-sigv4 must be a service and a region, such as s3/eu-central-1
+        https://x --aws-sigv4 aws:amz:s3 => --aws-sigv4 must be a service and a region, such as s3/eu-central-1
+        https://x --aws-sigv4 s3/eu-central-1 --scope a => \
+        --aws-sigv4 can't be combined with options for a token: each sets Authorization
         https://x --http-signature k --scope a => \
         missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME
         """

@@ -3,6 +3,7 @@ import FoundationNetworking
 import HTTPSignatures
 import Networking
 import OAuth2
+import WorkloadIdentity
 
 struct RequestCommand: Sendable {
     static let definition = CommandDefinition(
@@ -26,6 +27,11 @@ struct RequestCommand: Sendable {
             allows it, the command retries the request once. jwt http verify checks recorded messages.
             """,
             """
+            With --aws-sigv4, each request to those origins is signed for AWS instead, with its body. Credentials come \
+            from the environment, a profile of the AWS CLI, a container or a machine of AWS, and are never on the \
+            command line.
+            """,
+            """
             With --json, prints {"status": 200, "version": "HTTP/2", "url": "…", "headers": [{"name": "…", "value": \
             "…"}], "body": "…"} on one line. A body that isn't text is in bodyBase64, and a body that is written to \
             a file is omitted.
@@ -42,7 +48,7 @@ struct RequestCommand: Sendable {
                 "out": "The output file for the body", "include": "Print the status and the header fields, too",
                 "fail": "Exit with 1 for a status of 400 or more",
             ]),
-            SignatureOptions.members.showing([:]),
+            SignatureOptions.members.showing([:]), AWSOptions.members.showing(["aws-sigv4": "Sign the request for AWS"]),
             TokenOptions.options.showing([
                 "profile": "A profile in the configuration file", "issuer": "The authorization server's issuer",
                 "client-id": "The client ID", "client-secret-env": "The environment variable with the client secret",
@@ -68,6 +74,9 @@ struct RequestCommand: Sendable {
             "Use a token that is bound to a key": "jwt request GET https://api.example/reports --profile prod --dpop",
             "Sign a request, without a token":
                 "jwt request https://api.example/orders --http-signature key.pem --json-body @order.json",
+            "Call a service of AWS":
+                "jwt request https://sts.eu-central-1.amazonaws.com/ --aws-sigv4 sts/eu-central-1 -d "
+                + "'Action=GetCallerIdentity&Version=2011-06-15'",
         ],
         exitCodes: [
             0: "The server responded; with --fail, with a status below 400",
@@ -82,6 +91,7 @@ struct RequestCommand: Sendable {
 
     private let token: TokenOptions?
     private let signature: SignatureOptions?
+    private let aws: AWSOptions?
     private let roots: InputFile?
     private let request: RequestOptions
     private let output: ResponseOutput
@@ -91,7 +101,14 @@ struct RequestCommand: Sendable {
         let options = try TokenOptions.Completed(arguments)
         request = try RequestOptions(options.arguments)
         signature = try SignatureOptions(options.arguments)
-        token = signature == nil || options.requestsToken ? try TokenOptions(options) : nil
+        aws = try AWSOptions(options.arguments)
+        if aws != nil, options.requestsToken {
+            throw arguments.usageError(
+                "--aws-sigv4 can't be combined with options for a token: each sets Authorization"
+            )
+        }
+        let hasSignature = signature != nil || aws != nil
+        token = !hasSignature || options.requestsToken ? try TokenOptions(options) : nil
         roots = try options.arguments.value(of: RootsOption.option)
         if token == nil, let warning = options.warnings.first { console.warn(warning) }
         let files = options.arguments.standardInputCount(in: TokenOptions.members + SignatureOptions.members)
@@ -113,7 +130,8 @@ struct RequestCommand: Sendable {
         }
         let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
         let interceptors =
-            (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? []) + retries + (signing?.last ?? []) + log
+            (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? []) + retries + (signing?.last ?? [])
+            + (aws.map { [$0.interceptor(for: request.origins)] } ?? []) + log
         do {
             try AsynchronousWork.result { [self] in
                 let client = client(transport, interceptors)
@@ -213,6 +231,9 @@ struct RequestCommand: Sendable {
     private func failure(_ error: NetworkError) -> CommandFailure {
         if let cause = error.cause as? OAuth2Error {
             return CommandFailure(cause, at: serverName, credential: token?.credential)
+        }
+        if let cause = error.cause as? WorkloadIdentityError {
+            return CommandFailure(.failed, "\(request.name): can't sign the request: \(cause.message)", cause: cause)
         }
         if let cause = error.cause as? HTTPSignatureError {
             guard error.code == .requestNotMade else { return rejection(cause) }

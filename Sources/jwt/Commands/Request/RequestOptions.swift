@@ -54,7 +54,9 @@ struct RequestOptions: Sendable {
         "The total timeout (default: none, but the request fails after a minute without data)"
     )
 
-    static let members = OptionDefinition.section("Request", [api, timeout, retries]) + SignatureOptions.members
+    static let members =
+        OptionDefinition.section("Request", [api, timeout, retries]) + SignatureOptions.members
+        + AWSOptions.members
 
     static let options = OptionDefinition.section(
         "Request",
