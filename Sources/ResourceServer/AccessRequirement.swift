@@ -1,3 +1,4 @@
+import Foundation
 internal import Networking
 import OAuth2
 import TokenGeneration
