@@ -130,9 +130,12 @@ struct RequestCommand: Sendable {
             _ = try access?.token(isForced: false, asksUser: Console.isAtTerminal)
         }
         let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
-        let interceptors =
-            (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? []) + retries + (signing?.last ?? [])
-            + (aws.map { [$0.interceptor(for: request.origins)] } ?? []) + log
+        var interceptors: [any Interceptor] = signing?.first ?? []
+        if let access { interceptors.append(authenticator(access)) }
+        interceptors += retries + (signing?.last ?? [])
+        // The log shows requests as they're sent.
+        if let aws { interceptors.append(aws.interceptor(for: request.origins)) }
+        interceptors += log
         do {
             try AsynchronousWork.result { [self] in
                 let client = client(transport, interceptors)
