@@ -130,12 +130,10 @@ struct RequestCommand: Sendable {
             _ = try access?.token(isForced: false, asksUser: Console.isAtTerminal)
         }
         let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
-        var interceptors: [any Interceptor] = signing?.first ?? []
-        if let access { interceptors.append(authenticator(access)) }
-        interceptors += retries + (signing?.last ?? [])
+        let first: [any Interceptor] = (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? [])
+        let signatures: [any Interceptor] = aws.map { [$0.interceptor(for: request.origins)] } ?? signing?.last ?? []
         // The log shows requests as they're sent.
-        if let aws { interceptors.append(aws.interceptor(for: request.origins)) }
-        interceptors += log
+        let interceptors = first + retries + signatures + log
         do {
             try AsynchronousWork.result { [self] in
                 let client = client(transport, interceptors)
