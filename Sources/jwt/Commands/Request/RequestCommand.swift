@@ -131,7 +131,8 @@ struct RequestCommand: Sendable {
         }
         let transport = if let access { access.transport } else { try ServerOptions.transport(roots: roots) }
         let first: [any Interceptor] = (signing?.first ?? []) + (access.map { [authenticator($0)] } ?? [])
-        let signatures: [any Interceptor] = aws.map { [$0.interceptor(for: request.origins)] } ?? signing?.last ?? []
+        let forAWS: [any Interceptor] = aws.map { [$0.interceptor(for: request.origins)] } ?? []
+        let signatures: [any Interceptor] = (signing?.last ?? []) + forAWS
         // The log shows requests as they're sent.
         let interceptors = first + retries + signatures + log
         do {
