@@ -48,8 +48,7 @@ struct RequestCommand: Sendable {
                 "out": "The output file for the body", "include": "Print the status and the header fields, too",
                 "fail": "Exit with 1 for a status of 400 or more",
             ]),
-            SignatureOptions.members.showing([:]),
-            AWSOptions.members.showing(["aws-sigv4": "Sign the request for AWS"]),
+            SignatureOptions.members.showing([:]), AWSOptions.members.showing([:]),
             TokenOptions.options.showing([
                 "profile": "A profile in the configuration file", "issuer": "The authorization server's issuer",
                 "client-id": "The client ID", "client-secret-env": "The environment variable with the client secret",
