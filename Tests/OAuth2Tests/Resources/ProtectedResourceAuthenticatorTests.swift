@@ -238,7 +238,7 @@ struct ProtectedResourceAuthenticatorTests {
         }
     }
 
-    @Test("Pushes the authorization request if the server requires it", .shows("RFC 9126 §5"))
+    @Test("Pushes the authorization request if the server requires it")
     func pushed() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.requiresPushedAuthorizationRequests = true
