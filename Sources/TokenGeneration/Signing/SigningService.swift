@@ -117,6 +117,8 @@ extension LocalSigningService {
 extension SigningService {
     /// Throws, because data isn't claims; use ``sign(data:)`` or ``JWSGenerator``.
     ///
+    /// - Parameter data: The data.
+    /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     @available(*, deprecated, message: "Data isn't claims. Use sign(data:) or JWSGenerator.")
     public func token(for data: Data) async throws -> String { throw TokenError.isNotClaims }
@@ -125,12 +127,16 @@ extension SigningService {
 extension LocalSigningService {
     /// Throws, because data isn't claims; use ``SigningService/sign(data:)`` or ``JWSGenerator``.
     ///
+    /// - Parameter data: The data.
+    /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     @available(*, deprecated, message: "Data isn't claims. Use sign(data:) or JWSGenerator.")
     public func sign(_ data: Data) throws -> String { throw TokenError.isNotClaims }
 
     /// Throws, because bytes aren't claims; use ``SigningService/sign(data:)`` or ``JWSGenerator``.
     ///
+    /// - Parameter bytes: The bytes.
+    /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     @available(*, deprecated, message: "Bytes aren't claims. Use sign(data:) or JWSGenerator.")
     public func sign(_ bytes: [UInt8]) throws -> String { throw TokenError.isNotClaims }
@@ -138,6 +144,8 @@ extension LocalSigningService {
     /// Throws, because a text isn't claims; use ``JWSGenerator`` or a
     /// ``JWTGenerator`` for JSON.
     ///
+    /// - Parameter text: The text.
+    /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     @available(*, deprecated, message: "A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.")
     public func sign(_ text: String) throws -> String { throw TokenError.isNotClaims }
