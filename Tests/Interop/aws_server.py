@@ -27,10 +27,9 @@ def main() -> None:
     trust = {
         "Version": "2012-10-17",
         "Statement": [
-            {"Effect": "Allow", "Principal": {"AWS": user.arn}, "Action": "sts:AssumeRole"},
             {
                 "Effect": "Allow",
-                "Principal": {"AWS": f"arn:aws:sts::{ACCOUNT}:assumed-role/deploy/one"},
+                "Principal": {"AWS": [user.arn, f"arn:aws:sts::{ACCOUNT}:assumed-role/deploy/one"]},
                 "Action": "sts:AssumeRole",
             },
         ],
