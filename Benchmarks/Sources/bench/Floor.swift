@@ -43,6 +43,16 @@ final class Floor: @unchecked Sendable {
         signature = try Self.sign(message, with: key, times: 1)
     }
 
+    /// Creates a key of HMAC-SHA256 for any message.
+    init(secret: [UInt8], message: [UInt8]) throws {
+        guard let pointer = floor_key_from_secret(secret, secret.count, "SHA256") else {
+            throw Failure(text: "OpenSSL rejected the secret.")
+        }
+        key = pointer
+        self.message = message
+        signature = try Self.sign(message, with: key, times: 1)
+    }
+
     deinit {
         floor_key_free(key)
     }

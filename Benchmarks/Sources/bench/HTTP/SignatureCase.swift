@@ -2,16 +2,20 @@ import Foundation
 import FoundationNetworking
 import HTTPSignatures
 import Networking
+import OAuth2
 import Synchronization
 import TokenGeneration
+import WorkloadIdentity
 
 /// The cost of HTTP message signatures: signing a request with Ed25519 compared with the signature
 /// over the same base alone, and verifying compared with OpenSSL alone.
 ///
 /// The profile is `standard`, with a new nonce for each signature. A verifier here has no replay
 /// cache, because it verifies the same request again and again.
+///
+/// A signature for AWS is compared with its five HMACs by OpenSSL alone.
 struct SignatureCase: Sendable {
-    private enum Operation { case sign, complete, verify }
+    private enum Operation { case sign, complete, verify, aws }
 
     /// The costs in microseconds of CPU time, and in calls of `malloc`.
     struct Cost {
@@ -35,6 +39,8 @@ struct SignatureCase: Sendable {
         Self(name: "signed request POST", operation: .complete, body: content),
         Self(name: "signed verify GET", operation: .verify, body: Data()),
         Self(name: "signed verify POST", operation: .verify, body: content),
+        Self(name: "signed AWS GET", operation: .aws, body: Data()),
+        Self(name: "signed AWS POST", operation: .aws, body: content),
     ]
 
     /// The same size as nginx's response in `bench http`.
@@ -68,6 +74,7 @@ struct SignatureCase: Sendable {
 
     /// Returns the operation, and the signature over the same base.
     func sides() async throws -> (whole: Side, alone: Side) {
+        if operation == .aws { return try await awsSides() }
         let key = try SigningKey.generate(.ed25519).identified(by: "client-1")
         let signer = try MessageSigner(key: key, profile: .standard)
         var profile = SignatureProfile.standard
@@ -114,7 +121,35 @@ struct SignatureCase: Sendable {
                 for _ in 0..<times { use(try await verifier.verify(verifying, body: body)) }
             }
             return (whole, try Floor(pem: key.pem(), message: Array(base)).verification)
+        case .aws: return try await awsSides()
         }
+    }
+
+    /// Signature Version 4 with the session's token of a role.
+    private func awsSides() async throws -> (whole: Side, alone: Side) {
+        let credentials = AWSCredentials(
+            accessKeyID: "AKIDEXAMPLE",
+            secretAccessKey: Secret("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
+            sessionToken: Secret(String(repeating: "0123456789abcdef", count: 40))
+        )
+        let source = AWSCredentialSource("benchmark") { _ in credentials }
+        let interceptor = AWSRequestSigner(service: "execute-api", region: "us-east-1", credentials: source)
+        var headers = Self.headers(body)
+        headers["Authorization"] = nil
+        let request = HTTPRequest(
+            method: body.isEmpty ? .get : .post,
+            url: try BenchmarkServer.url("https://api.example.com/v1/orders?state=open"),
+            headers: headers,
+            body: body.isEmpty ? .none : .data(body)
+        )
+        let wire = try await Self.wire()
+        let whole = Side { times in
+            for _ in 0..<times { use(try await interceptor.intercept(request, next: wire)) }
+        }
+        let scope = "AWS4-HMAC-SHA256\n20150830T123600Z\n20150830/us-east-1/execute-api/aws4_request\n"
+        let message = Array(scope.utf8) + [UInt8](repeating: 0x30, count: 64)
+        let floor = try Floor(secret: [UInt8](repeating: 7, count: 32), message: message)
+        return (whole, Side { times in try floor.sign(times: 5 * times) })
     }
 
     /// Returns the rest of a chain that answers each request at once, and sends nothing.
