@@ -44,7 +44,9 @@ struct SignatureCase: Sendable {
     ]
 
     /// The same size as nginx's response in `bench http`.
-    private static let content = Data(#"{"id":"b1946ac9","status":"ok","items":[1,2,3],"note":"seventy-eight bytes."}"#.utf8)
+    private static let content = Data(
+        #"{"id":"b1946ac9","status":"ok","items":[1,2,3],"note":"seventy-eight bytes."}"#.utf8
+    )
 
     /// Returns the median costs.
     func measure(rounds: Int) async throws -> Cost {
