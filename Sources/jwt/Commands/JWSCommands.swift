@@ -55,10 +55,11 @@ struct JWSSignCommand {
         let (key, keyID) = try source.signingKey(for: algorithm, console)
         let service = key.identified(by: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
+        let tooLarge = CommandFailure(.failed, "\(payload.name): too large for this form; use --detached")
+        guard form.minimumSize(of: octets) <= JWSGroup.sizeLimit else { throw tooLarge }
         let signed = try form.sign(Data(octets), header: header.parameters, with: service)
-        // Escapes can make an unencoded payload in JSON longer.
         guard (signed.string ?? signed.object?.serialized() ?? "").utf8.count <= JWSGroup.sizeLimit else {
-            throw CommandFailure(.failed, "\(payload.name): too large for this form; use --detached")
+            throw tooLarge
         }
         try SignatureForm.print(signed, as: "jws", on: console)
     }

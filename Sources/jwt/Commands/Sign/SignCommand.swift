@@ -248,6 +248,14 @@ struct SignatureForm {
     var isDetached: Bool { placement == .detached }
     var isUnencoded: Bool { encoding == .unencoded }
 
+    /// Returns a size that the result at least has.
+    ///
+    /// JSON needs six bytes for most control characters.
+    func minimumSize(of payload: [UInt8]) -> Int {
+        guard isUnencoded, !isDetached, serialization != .compact else { return 0 }
+        return payload.reduce(0) { $0 + ($1 < 0x08 || (0x0E...0x1F).contains($1) ? 6 : 1) }
+    }
+
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
             payload: payload,
