@@ -34,12 +34,7 @@ struct SealedValue: Sendable {
     }
 
     private static func key(from secret: Secret, for purpose: String) throws -> DecryptionKey {
-        var octets = secret.expose { text in
-            let base64 = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
-                .trimmingCharacters(in: CharacterSet(charactersIn: "= \n"))
-            let padding = String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
-            return [UInt8](Data(base64Encoded: base64 + padding) ?? Data())
-        }
+        var octets = RecordCipher.octets(of: secret)
         defer { octets.clear() }
         let info = Array("swift-authenticated-client/\(purpose)".utf8)
         let key = try ConcatKDF.key(from: octets.withBytes { SecretBytes(copying: $0) }, info: info, count: 32)

@@ -300,17 +300,24 @@ package struct RecordCipher: Sendable {
         }
     }
 
-    private static func cipher(_ key: Secret) throws(OAuth2Error) -> (id: String, cipher: AESGCM) {
-        let octets = key.expose { text in
+    /// Decodes a key of base64 or base64url text; another text gives no or other bytes than 32.
+    package static func octets(of key: Secret) -> [UInt8] {
+        key.expose { text in
             let base64 = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
                 .trimmingCharacters(in: CharacterSet(charactersIn: "= \n"))
-            return Data(base64Encoded: base64 + String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4))
+            let padding = String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
+            return [UInt8](Data(base64Encoded: base64 + padding) ?? Data())
         }
+    }
+
+    private static func cipher(_ key: Secret) throws(OAuth2Error) -> (id: String, cipher: AESGCM) {
+        var bytes = octets(of: key)
+        defer { bytes.clear() }
         do {
-            let bytes = octets ?? Data()
-            let cipher = try AESGCM(key: Array(bytes).withBytes { SecretBytes(copying: $0) })
+            let cipher = try AESGCM(key: bytes.withBytes { SecretBytes(copying: $0) })
             // A digest of a random key doesn't help to find it.
-            let id = Secret("swift-authenticated-client/key\n" + bytes.base64EncodedString()).fingerprint.prefix(8)
+            let text = "swift-authenticated-client/key\n" + Data(bytes).base64EncodedString()
+            let id = Secret(text).fingerprint.prefix(8)
             return (Array(id).hexadecimal, cipher)
         } catch {
             throw OAuth2Error(
