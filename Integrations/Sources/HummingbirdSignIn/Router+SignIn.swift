@@ -134,9 +134,9 @@ extension Response {
     public init(_ response: SignInResponse, _ logger: Logger) {
         if let error = response.error {
             var metadata: Logger.Metadata = [
-                "auth.refusal": "\(error.code)", "auth.reason": "\(error.message)",
+                "error.type": "\(error.code)", "error.message": "\(error.message)",
             ]
-            metadata["auth.cause"] = error.cause.map { "\($0)" }
+            metadata["error.cause"] = error.cause.map { "\($0)" }
             logger.log(
                 level: response.status >= 500 ? .error : .notice,
                 "request refused",

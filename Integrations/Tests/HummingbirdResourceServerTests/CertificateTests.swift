@@ -79,7 +79,7 @@ struct CertificateTests {
             await group.triggerGracefulShutdown()
             try await tasks.waitForAll()
         }
-        #expect(service.logs.all.compactMap(\.metadata["auth.refusal"]) == ["invalidToken", "invalidToken"])
+        #expect(service.logs.all.compactMap(\.metadata["error.type"]) == ["invalidToken", "invalidToken"])
         await service.stop()
     }
 }

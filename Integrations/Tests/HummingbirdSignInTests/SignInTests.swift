@@ -66,7 +66,7 @@ struct SignInTests {
                 #expect(
                     try await browser.send(client, "/auth/id/callback?code=x&state=y").status == .badRequest
                 )
-                let codes = records.all.compactMap { $0.metadata["auth.refusal"].map { "\($0)" } }
+                let codes = records.all.compactMap { $0.metadata["error.type"].map { "\($0)" } }
                 #expect(codes == ["signedOut", "crossSite", "attemptMissing"])
             }
         }
