@@ -85,10 +85,10 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: libraries + [
-        // A client with an authenticator and scripted servers, for the tests of observers.
+        // A client with an authenticator, scripted servers, and a log handler that keeps the records.
         .target(
             name: "ObservedService",
-            dependencies: [ours("Networking"), ours("OAuth2"), ours("MockNetworking")],
+            dependencies: [ours("Networking"), ours("OAuth2"), ours("MockNetworking"), logging],
             path: "Tests/ObservedService",
             swiftSettings: settings
         ),
@@ -128,8 +128,8 @@ let package = Package(
         tests(
             "HummingbirdResourceServer",
             [
-                "OAuth2HTTPTypes", ours("ResourceServer"), ours("OAuth2"), ours("Networking"), ours("TokenGeneration"),
-                ours("MockNetworking"),
+                "OAuth2HTTPTypes", "ObservedService", ours("ResourceServer"), ours("OAuth2"), ours("Networking"),
+                ours("TokenGeneration"), ours("MockNetworking"),
                 hummingbird, httpTypes, logging, nioCore, nioSSL,
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),
@@ -139,8 +139,8 @@ let package = Package(
         tests(
             "HummingbirdSignIn",
             [
-                ours("WebSignIn"), ours("SharedStores"), ours("OAuth2"), ours("Networking"), ours("TokenGeneration"),
-                ours("MockNetworking"),
+                "ObservedService", ours("WebSignIn"), ours("SharedStores"), ours("OAuth2"), ours("Networking"),
+                ours("TokenGeneration"), ours("MockNetworking"),
                 hummingbird, httpTypes, logging, nioCore,
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
             ]

@@ -7,6 +7,7 @@ import Logging
 import MockNetworking
 import Networking
 import OAuth2
+import ObservedService
 import ResourceServer
 import Testing
 import TokenGeneration

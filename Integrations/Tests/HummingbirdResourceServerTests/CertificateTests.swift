@@ -8,6 +8,7 @@ import Logging
 import MockNetworking
 import NIOSSL
 import Networking
+import ObservedService
 import ResourceServer
 import ServiceLifecycle
 import Testing

@@ -6,6 +6,7 @@ import HummingbirdTesting
 import MockNetworking
 import OAuth2
 import OAuth2HTTPTypes
+import ObservedService
 import ResourceServer
 import TokenGeneration
 

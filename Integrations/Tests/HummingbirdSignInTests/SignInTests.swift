@@ -6,6 +6,7 @@ import HummingbirdTesting
 import Logging
 import MockNetworking
 import Networking
+import ObservedService
 import Testing
 import WebSignIn
 

@@ -1,22 +1,24 @@
-import Logging
+package import Logging
 import Synchronization
 
 /// A log handler that keeps the records.
-final class LogRecords: Sendable {
-    struct Record: Sendable {
-        let level: Logger.Level
-        let message: String
-        let metadata: [String: String]
+package final class LogRecords: Sendable {
+    package struct Record: Sendable {
+        package let level: Logger.Level
+        package let message: String
+        package let metadata: [String: String]
     }
 
     private let storage = Mutex<[Record]>([])
 
-    var all: [Record] { storage.withLock { $0 } }
+    package init() {}
+
+    package var all: [Record] { storage.withLock { $0 } }
 
     /// Everything that was logged, as one text.
-    var text: String { all.map { "\($0)" }.joined(separator: "\n") }
+    package var text: String { all.map { "\($0)" }.joined(separator: "\n") }
 
-    var logger: Logger { Logger(label: "test") { _ in Handler(records: self) } }
+    package var logger: Logger { Logger(label: "test") { _ in Handler(records: self) } }
 
     private struct Handler: LogHandler {
         let records: LogRecords
