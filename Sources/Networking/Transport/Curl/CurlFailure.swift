@@ -146,3 +146,17 @@ extension NetworkError {
         Self(.connect, phase, "can't connect to \(origin) within \(time) (connectTimeout)", code: .cannotConnect)
     }
 }
+
+extension NetworkError {
+    static var transportClosed: Self { Self(.closed, "the transport was closed") }
+
+    static var cannotBegin: Self {
+        // Since 8.20, libcurl opens a descriptor before the first request of each kind of traffic.
+        if let number = missingDescriptor { return noDescriptor(number, "can't start the request") }
+        return Self(.unknown, "libcurl couldn't start the request; the process may be out of memory")
+    }
+
+    static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {
+        .timedOut(.deadline, of: exchange.limits, phase, exchange.request.origin)
+    }
+}

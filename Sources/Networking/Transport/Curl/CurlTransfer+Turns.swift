@@ -167,3 +167,46 @@ struct CurlUselessOctets {
         }
     }
 }
+
+/// Shared by the engine and its transfers; never leaves the engine's thread.
+final class CurlLoopState {
+    var now = ContinuousClock.now
+    private(set) var number: UInt64 = 0
+    private(set) var usefulCount = 0
+    private var recordCount: UInt8 = 0
+    /// The bytes received that belong to neither a header nor a body.
+    var useless = CurlUselessOctets()
+    /// The transfer on whose connection libcurl is acting because of an event, if it's known.
+    var acting: CurlTransfer?
+    var drains = CurlDrains()
+    /// The transfers to process when libcurl returns, without duplicates.
+    private(set) var touched: [CurlTransfer] = []
+
+    func begin() {
+        now = .now
+        number &+= 1
+    }
+
+    /// Returns whether it's time to check the received data.
+    func countRecord() -> Bool {
+        recordCount &+= 1
+        return recordCount.isMultiple(of: 64)
+    }
+
+    func receiveUseful(at socket: Int32?) {
+        usefulCount &+= 1
+        useless.end(at: socket)
+    }
+
+    func touch(_ transfer: CurlTransfer) {
+        guard !transfer.isTouched else { return }
+        transfer.isTouched = true
+        touched.append(transfer)
+    }
+
+    func takeTouched() -> [CurlTransfer] {
+        for transfer in touched { transfer.isTouched = false }
+        defer { touched = [] }
+        return touched
+    }
+}
