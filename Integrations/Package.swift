@@ -85,7 +85,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: libraries + [
-        // A client with an authenticator, scripted servers, and a log handler that keeps the records.
+        // A client with an authenticator, scripted servers, and kept log records.
         .target(
             name: "ObservedService",
             dependencies: [ours("Networking"), ours("OAuth2"), ours("MockNetworking"), logging],

@@ -26,7 +26,7 @@ struct ResourceServerLoopbackTests {
             issuer: server.metadata.issuer,
             audience: Self.audience,
             keys: .discovered(
-                by: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
+                by: server.discovery,
                 options: Self.options
             )
         )

@@ -254,11 +254,12 @@ struct TrustedIssuerTests {
     @Test("Supports bound tokens, challenges and discovery for several issuers over real sockets")
     func loopback() async throws {
         let (ours, theirs) = (try MockAuthorizationServer.start(), try MockAuthorizationServer.start())
-        let options = RemoteKeySet.Options(timeout: .seconds(120))
         var verifier = try AccessTokenVerifier(
             issuers: [ours, theirs].map { server in
-                let discovery = AuthorizationServerDiscovery(issuer: server.metadata.issuer)
-                return TrustedIssuer(issuer: discovery.issuer, keys: .discovered(by: discovery, options: options))
+                TrustedIssuer(
+                    issuer: server.metadata.issuer,
+                    keys: .discovered(by: server.discovery, options: .patient)
+                )
             },
             audience: GuardedAPI.audience
         )

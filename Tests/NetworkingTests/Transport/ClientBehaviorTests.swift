@@ -38,7 +38,14 @@ struct ClientBehaviorTests {
         let script = BehaviorPeer()
         try await transport.run(connections: behavior.connections) { transport in
             try await withPeer(script.answer) { peer in
-                let client = NetworkClient(transport: transport, interceptors: [CacheInterceptor()])
+                var options = NetworkClient.Options()
+                // The processors may be busy with other tests.
+                options.timeout = nil
+                let client = NetworkClient(
+                    transport: transport,
+                    interceptors: [CacheInterceptor()],
+                    options: options
+                )
                 try await behavior.check(BehaviorSession(client: client, peer: peer, script: script))
             }
         }

@@ -109,8 +109,8 @@ struct ModelContextProtocolTests {
             issuer: mock.metadata.issuer,
             audience: resource.identifier,
             keys: .discovered(
-                by: AuthorizationServerDiscovery(issuer: mock.metadata.issuer),
-                options: RemoteKeySet.Options(cooldown: .zero)
+                by: mock.discovery,
+                options: RemoteKeySet.Options(cooldown: .zero, timeout: .seconds(600))
             )
         )
         verifier.resourceMetadata = try resource.metadataURL

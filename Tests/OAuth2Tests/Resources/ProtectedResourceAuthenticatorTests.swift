@@ -33,7 +33,7 @@ struct ProtectedResourceAuthenticatorTests {
             var verifier = AccessTokenVerifier(
                 issuer: mock.metadata.issuer,
                 audience: resource.identifier,
-                keys: .discovered(by: AuthorizationServerDiscovery(issuer: mock.metadata.issuer))
+                keys: .discovered(by: mock.discovery, options: .patient)
             )
             verifier.resourceMetadata = try resource.metadataURL
             for (path, scope) in [("/mcp", "tools.read"), ("/mcp/call", "tools.call"), ("/mcp/never", "tools.never")] {
