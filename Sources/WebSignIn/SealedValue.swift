@@ -66,8 +66,10 @@ struct CookieFormat: Sendable {
     func name(_ name: String) -> String { isSecure ? "__Host-\(name)" : name }
 
     /// Returns a value of `Set-Cookie`; without a lifetime, the cookie ends with the browser.
-    func cookie(_ name: String, _ value: String, lifetime: Int? = nil) -> String {
-        var text = "\(self.name(name))=\(value); Path=/; HttpOnly; SameSite=Lax"
+    ///
+    /// A browser sends it with requests that other sites make only if it's for them, too.
+    func cookie(_ name: String, _ value: String, lifetime: Int? = nil, isForOtherSites: Bool = false) -> String {
+        var text = "\(self.name(name))=\(value); Path=/; HttpOnly; SameSite=\(isForOtherSites ? "None" : "Lax")"
         if isSecure { text += "; Secure" }
         if let lifetime { text += "; Max-Age=\(lifetime)" }
         return text
@@ -91,6 +93,8 @@ struct Attempt: Sendable {
     var maximumAge: Int?
     /// The user of the session that is to be stepped up.
     var subject: String?
+    /// The key of the browser's session, if the response comes without its cookie.
+    var sessionKey: String?
     var began: Double
 
     /// The cookie's name, without its prefix.
@@ -109,6 +113,7 @@ struct Attempt: Sendable {
         if !acr.isEmpty { content["acr"] = .array(acr.map(JSONValue.string)) }
         content["max_age"] = maximumAge.map { .number(JSONNumber($0)) }
         content["sub"] = subject.map(JSONValue.string)
+        content["session"] = sessionKey.map(JSONValue.string)
         content["began"] = JSONNumber(began).map(JSONValue.number)
         return content
     }
@@ -119,6 +124,7 @@ struct Attempt: Sendable {
         returnPath: String,
         requirement: SignInRequirement,
         subject: String?,
+        sessionKey: String?,
         began: Double
     ) {
         self.provider = provider
@@ -129,6 +135,7 @@ struct Attempt: Sendable {
         acr = requirement.acr
         maximumAge = requirement.maximumSeconds
         self.subject = subject
+        self.sessionKey = sessionKey
         self.began = began
     }
 
@@ -145,6 +152,7 @@ struct Attempt: Sendable {
         acr = (content["acr"]?.array ?? []).compactMap(\.string)
         maximumAge = content["max_age"]?.number?.integer
         subject = content["sub"]?.string
+        sessionKey = content["session"]?.string
         self.began = began
     }
 }

@@ -16,6 +16,9 @@ struct SessionBook: Sendable {
         let values: JSONObject
         let idToken: Secret
         let began: Double
+        var userAgent: String?
+        /// The session that the browser had.
+        var old: SessionRecord?
     }
 
     static let cookieName = "session"
@@ -24,8 +27,8 @@ struct SessionBook: Sendable {
 
     let store: any SessionStore
     private let coding: TokenRecordCoding
-    private let sealed: SealedValue
-    private let options: SignIn.Options
+    let sealed: SealedValue
+    let options: SignIn.Options
     private let providers: [SignInProvider]
     private let authenticators = SessionAuthenticators()
     private let sections: ExclusiveSections
@@ -45,11 +48,11 @@ struct SessionBook: Sendable {
         sections = ExclusiveSections(timeSource: options.timeSource)
     }
 
-    private var now: Double { options.timeSource.date().timeIntervalSince1970 }
+    var now: Double { options.timeSource.date().timeIntervalSince1970 }
 
     private static func seconds(_ duration: Duration) -> Double { duration / .seconds(1) }
 
-    private func storing<Value>(_ body: () async throws -> Value) async throws(SignInError) -> Value {
+    func storing<Value>(_ body: () async throws -> Value) async throws(SignInError) -> Value {
         do { return try await body() } catch {
             if let error = error as? SignInError { throw error }
             throw SignInError(.storeFailed, "the store of sessions failed", cause: error)
@@ -78,8 +81,10 @@ struct SessionBook: Sendable {
             created: now,
             end: now + Self.seconds(options.absoluteLifetime),
             used: now,
-            key: Self.key(of: id)
+            key: Self.key(of: id),
+            userAgent: new.userAgent
         )
+        try await list(record, replacing: new.old)
         try await storing { () async throws in
             try await authenticator(of: record, new.provider).authenticator.signIn(with: tokens)
             guard try await write(record, over: nil) else {
@@ -94,7 +99,11 @@ struct SessionBook: Sendable {
     /// An unknown identifier is never written.
     func session(_ id: String) async throws(SignInError) -> UserSession? {
         guard id.utf8.count == 43 else { return nil }
-        let key = Self.key(of: id)
+        return try await session(key: Self.key(of: id))
+    }
+
+    /// Returns the session of a key of the store, or `nil`; looking at it needn't be a use.
+    func session(key: String, isUse: Bool = true) async throws(SignInError) -> UserSession? {
         guard let stored = try await storing({ try await store.read(key) }),
             var record = sealed.open(stored.value).flatMap(SessionRecord.init), record.key == key,
             let provider = providers.first(where: { $0.name == record.provider }), provider.issuer == record.issuer
@@ -108,7 +117,7 @@ struct SessionBook: Sendable {
             try await end(record)
             return nil
         }
-        if now - record.used > idle / 10 {
+        if isUse, now - record.used > idle / 10 {
             record.used = now
             let touched = record
             // Another request may have written it, or ended the session.

@@ -4,9 +4,10 @@ import Synchronization
 
 /// Storage for the sessions of a ``SignIn``: values by key that expire.
 ///
-/// ``InMemorySessions`` serves one process. Several hosts need a store that they share, such as
-/// `PersistedSessions` of HummingbirdSignIn, or a type of yours on a database. Values are encrypted
-/// before they get there, and keys are digests: whoever reads the store can't use a session.
+/// ``InMemorySessions`` serves one process. Several hosts need a store that they share:
+/// ``EtcdSessions``, `PersistedSessions` of HummingbirdSignIn, or a type of yours on a database.
+/// Values are encrypted before they get there, and keys are digests: whoever reads the store can't
+/// use a session.
 ///
 /// Conforming types declare `isSharedByHosts` if hosts share the store. An error of a store refuses
 /// the request: without the store, nobody is signed in.
@@ -92,7 +93,7 @@ public final class InMemorySessions: SessionStore {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - capacity: The maximum number of values. A session has two or three. The default is
+    ///   - capacity: The maximum number of values. A session has three or four. The default is
     ///     300,000, which take about 600 MB. When the store is full, nobody else can sign in.
     ///   - timeSource: The source of time.
     public init(capacity: Int = 300_000, timeSource: TimeSource = .system) {

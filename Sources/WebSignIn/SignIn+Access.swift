@@ -69,11 +69,13 @@ extension SignIn {
     /// - Throws: ``SignInError`` with the code `crossSite`.
     public func checkOrigin(of request: SignInRequest) throws(SignInError) {
         guard request.isUnsafe, !request.isSameOrigin(as: origin) else { return }
-        throw SignInError(
-            .crossSite,
-            "another site's page, or no browser, sent the request; scripts can add the field X-CSRF"
-        )
+        throw Self.crossSite
     }
+
+    static let crossSite = SignInError(
+        .crossSite,
+        "another site's page, or no browser, sent the request; scripts can add the field X-CSRF"
+    )
 
     /// Returns the response to a request that failed because of the sign-in: with a
     /// ``SignInError``, or because the user's tokens have ended; for other errors `nil`.

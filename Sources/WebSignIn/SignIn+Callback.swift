@@ -13,7 +13,7 @@ extension SignIn {
             throw SignInError(.signedOut, "only a page that a person opens can start a sign-in")
         }
         let path = ReturnPath(request.value("return", in: request.query), origin: origin, besides: options.path)
-        return try await begin(request, at: provider, returnPath: path)
+        return try await begin(request, at: provider, returnPath: path, hints: hints(in: request))
     }
 
     /// Redirects the browser to the provider, with the cookie of a new attempt.
@@ -22,17 +22,19 @@ extension SignIn {
         at provider: SignInProvider,
         returnPath: ReturnPath,
         requirement: SignInRequirement = .signedIn,
-        subject: String? = nil
+        subject: String? = nil,
+        hints: [(name: String, value: String)] = []
     ) async throws(SignInError) -> SignInResponse {
         do {
             var parameters = provider.additionalParameters
+            for hint in hints { parameters[hint.name] = hint.value }
             if !requirement.acr.isEmpty { parameters["acr_values"] = requirement.acr.joined(separator: " ") }
             if let seconds = requirement.maximumSeconds { parameters["max_age"] = String(seconds) }
             let authorization = try provider.client.authorizationRequest(
                 redirectURI: url(provider, "callback"),
                 scope: provider.scope,
                 resources: provider.resources,
-                responseMode: provider.responseVerifier == nil ? nil : .jwt,
+                responseMode: provider.responseMode,
                 additionalParameters: parameters
             )
             let server = try await provider.client.server
@@ -48,12 +50,14 @@ extension SignIn {
                 returnPath: returnPath.text,
                 requirement: requirement,
                 subject: subject,
+                sessionKey: provider.usesFormPost ? try await session(for: request)?.record.key : nil,
                 began: now().timeIntervalSince1970
             )
             let cookie = cookieFormat.cookie(
                 attempt.cookieName,
                 try attempts.seal(attempt.content),
-                lifetime: Attempt.lifetime
+                lifetime: Attempt.lifetime,
+                isForOtherSites: provider.usesFormPost
             )
             return SignInResponse.redirect(to: place.absoluteString).setting(dropped(request) + [cookie])
         } catch {
@@ -99,7 +103,8 @@ extension SignIn {
     // MARK: Callback
 
     func callback(_ request: SignInRequest, from provider: SignInProvider) async throws(SignInError) -> SignInResponse {
-        let state = request.value("state", in: request.query) ?? signedState(request)
+        let fields = fields(of: request, from: provider)
+        let state = request.value("state", in: fields) ?? signedState(request, in: fields)
         let name = Attempt.cookieName(state: state ?? "")
         guard let state, let sealed = request.cookies[cookieFormat.name(name)] else {
             // The back button, or another site's link. A session stays as it is.
@@ -126,9 +131,14 @@ extension SignIn {
         response.adding("Referrer-Policy", "no-referrer")
     }
 
+    /// The authorization response: the query, or the form.
+    private func fields(of request: SignInRequest, from provider: SignInProvider) -> String {
+        provider.usesFormPost ? String(decoding: request.body.prefix(64 << 10), as: UTF8.self) : request.query
+    }
+
     /// The state of a signed response, before its signature is checked, to find the cookie.
-    private func signedState(_ request: SignInRequest) -> String? {
-        request.value("response", in: request.query).flatMap {
+    private func signedState(_ request: SignInRequest, in fields: String) -> String? {
+        request.value("response", in: fields).flatMap {
             try? UnverifiedToken($0).unverifiedClaims["state"]?.string
         }
     }
@@ -176,7 +186,8 @@ extension SignIn {
         guard try await !book.isEnded(identity, began: attempt.began) else {
             throw SignInError(.sessionEnded, "the provider ended the session before the sign-in was complete")
         }
-        let current = try await session(for: request)
+        var current = try await session(for: request)
+        if current == nil, let key = attempt.sessionKey { current = try await book.session(key: key, isUse: false) }
         let user = AuthenticatedUser(
             provider: provider.name,
             issuer: provider.issuer,
@@ -195,7 +206,9 @@ extension SignIn {
             claims: idToken.claims,
             values: values,
             idToken: hint,
-            began: attempt.began
+            began: attempt.began,
+            userAgent: request.userAgent,
+            old: current?.record
         )
         let id = try await book.create(new, with: tokens)
         // The old record ends last: without the new one, the user keeps it.
@@ -209,12 +222,13 @@ extension SignIn {
         from provider: SignInProvider
     ) async throws(SignInError) -> IssuedTokens {
         let use = "attempt-" + attempt.state.sha256
+        let fields = fields(of: request, from: provider)
         do {
             let authorization = try AuthorizationRequest(
                 clientID: provider.clientID,
                 redirectURI: url(provider, "callback"),
                 scope: provider.scope,
-                responseMode: provider.responseVerifier == nil ? nil : .jwt,
+                responseMode: provider.responseMode,
                 additionalParameters: attempt.maximumAge.map { ["max_age": String($0)] } ?? [:],
                 state: attempt.state,
                 nonce: attempt.nonce,
@@ -223,9 +237,9 @@ extension SignIn {
             let server = try await provider.client.server
             let grant =
                 if let verifier = provider.responseVerifier {
-                    try await authorization.grant(fromQuery: request.query, of: server, verifiedBy: verifier)
+                    try await authorization.grant(fromQuery: fields, of: server, verifiedBy: verifier)
                 } else {
-                    try authorization.grant(fromQuery: request.query, of: server)
+                    try authorization.grant(fromQuery: fields, of: server)
                 }
             // A cookie can be kept, and a provider revokes the tokens of a code that comes twice.
             guard try await book.claim(use, lifetime: Attempt.lifetime + 2 * Int(SessionBook.leeway)) else {

@@ -24,14 +24,13 @@ extension SignIn {
         guard let session = try await session(for: request),
             let provider = providers.first(where: { $0.name == session.provider })
         else { return SignInResponse.redirect(to: options.signedOutPath).setting([deletion]) }
-        let refreshToken = await book.refreshToken(of: session.record)
-        try await book.end(session.record)
-        if let refreshToken { await revoke(refreshToken, at: provider) }
+        try await end([session.record])
         do {
             let logout = try LogoutRequest(
                 clientID: provider.clientID,
-                idToken: Secret(session.record.idToken),
-                redirectURI: url(provider, "signed-out")
+                idToken: provider.sendsIDTokenHint ? Secret(session.record.idToken) : nil,
+                redirectURI: url(provider, "signed-out"),
+                logoutHint: provider.sendsIDTokenHint ? nil : session.record.sessionID ?? session.subject
             )
             let place = try logout.url(at: try await provider.client.server)
             let content: JSONObject = ["state": .string(logout.state ?? ""), "provider": .string(provider.name)]
@@ -47,9 +46,28 @@ extension SignIn {
         }
     }
 
-    private func revoke(_ token: Secret, at provider: SignInProvider) async {
+    /// Ends sessions, and revokes their refresh tokens.
+    func end(_ records: [SessionRecord]) async throws(SignInError) {
+        var tokens: [(token: Secret, provider: SignInProvider)] = []
+        for record in records {
+            let token = await book.refreshToken(of: record)
+            try await book.end(record)
+            if let token, let provider = providers.first(where: { $0.name == record.provider }) {
+                tokens.append((token, provider))
+            }
+        }
+        if !tokens.isEmpty { await revoke(tokens) }
+    }
+
+    private func revoke(_ tokens: [(token: Secret, provider: SignInProvider)]) async {
         await withTaskGroup { group in
-            group.addTask { _ = try? await provider.client.revoke(token, kind: .refreshToken) }
+            group.addTask {
+                await withTaskGroup { group in
+                    for (token, provider) in tokens {
+                        group.addTask { _ = try? await provider.client.revoke(token, kind: .refreshToken) }
+                    }
+                }
+            }
             group.addTask { [timeSource = options.timeSource] in try? await timeSource.sleep(Self.revocationTimeout) }
             await group.next()
             group.cancelAll()
@@ -80,12 +98,17 @@ extension SignIn {
         }
     }
 
-    /// Ends all sessions of a user, on all hosts, also those that are about to begin.
+    /// Ends all sessions of a user, on all hosts, also those that are about to begin, and revokes
+    /// their refresh tokens.
+    ///
+    /// The sessions at the provider go on.
     ///
     /// - Parameter session: A session of the user.
     /// - Throws: ``SignInError`` with the code `storeFailed`.
     public func endAllSessions(of session: UserSession) async throws(SignInError) {
+        // The mark first: it also ends sessions that aren't in the list yet.
         try await book.end(.subject(session.subject, of: session.issuer))
+        try await end(try await book.records(of: session))
     }
 
     // MARK: By the provider

@@ -115,6 +115,9 @@ public struct SignIn: Sendable {
         guard !providers.isEmpty, Set(providers.map(\.name)).count == providers.count,
             providers.allSatisfy(\.isNameValid)
         else { throw malformed("there must be a provider, and names must differ and have a-z, 0-9 and -") }
+        guard place.scheme == "https" || !providers.contains(where: \.usesFormPost) else {
+            throw malformed("the responses of a provider can be posted only to https")
+        }
         let base = options.path
         guard base.hasPrefix("/"), !base.hasSuffix("/"),
             base.utf8.allSatisfy({ PercentEncoding.isUnreserved($0) || $0 == 0x2F })
@@ -139,13 +142,14 @@ public struct SignIn: Sendable {
     /// The routes, for frameworks that need them one by one.
     public var routes: [SignInRoute] {
         let own = [("GET", "/sign-in"), ("GET", "/sign-out"), ("POST", "/sign-out"), ("GET", "/user")]
-        var ofProvider = [
-            ("GET", "start"), ("GET", "callback"), ("GET", "signed-out"), ("POST", "back-channel-logout"),
-        ]
-        if options.acceptsFrontChannelLogout { ofProvider.append(("GET", "front-channel-logout")) }
         return own.map { SignInRoute(method: $0.0, path: options.path + $0.1) }
             + providers.flatMap { provider in
-                ofProvider.map { SignInRoute(method: $0.0, path: "\(options.path)/\(provider.name)/\($0.1)") }
+                var ofProvider = [
+                    ("GET", "start"), (provider.usesFormPost ? "POST" : "GET", "callback"), ("GET", "signed-out"),
+                    ("POST", "back-channel-logout"),
+                ]
+                if options.acceptsFrontChannelLogout { ofProvider.append(("GET", "front-channel-logout")) }
+                return ofProvider.map { SignInRoute(method: $0.0, path: "\(options.path)/\(provider.name)/\($0.1)") }
             }
     }
 
@@ -184,12 +188,43 @@ public struct SignIn: Sendable {
 
     /// Returns the path that starts a sign-in and returns to a path afterwards, for a link.
     ///
-    /// - Parameter path: The path and query to return to. The default is `/`.
+    /// - Parameters:
+    ///   - path: The path and query to return to. The default is `/`.
+    ///   - provider: The name of the provider. The default, `nil`, is the only one, or a page with
+    ///     a link for each.
+    ///   - loginHint: A hint at the user for the provider (`login_hint`), such as the email
+    ///     address. The default is `nil`.
+    ///   - prompt: The page to show at the provider: `login`, `select_account`, `consent`, or
+    ///     `create` for a new account. The default is `nil`, for what the provider decides.
     /// - Returns: The path.
-    public func signInPath(returningTo path: String = "/") -> String {
-        let route = providers.count == 1 ? "/\(providers[0].name)/start" : "/sign-in"
+    public func signInPath(
+        returningTo path: String = "/",
+        at provider: String? = nil,
+        loginHint: String? = nil,
+        prompt: String? = nil
+    ) -> String {
+        let name = provider ?? (providers.count == 1 ? providers[0].name : nil)
         let place = ReturnPath(path, origin: origin, besides: options.path)
-        return options.path + route + "?" + FormURLEncoded.encode([("return", place.text)])
+        var fields = [(name: "return", value: place.text)]
+        if let loginHint { fields.append(("login_hint", loginHint)) }
+        if let prompt { fields.append(("prompt", prompt)) }
+        return options.path + (name.map { "/\($0)/start" } ?? "/sign-in") + "?" + FormURLEncoded.encode(fields)
+    }
+
+    /// The hints of a link to a sign-in that the provider gets.
+    ///
+    /// Anyone can make such a link, so there's no `prompt=none`.
+    func hints(in request: SignInRequest) -> [(name: String, value: String)] {
+        var hints: [(name: String, value: String)] = []
+        if let hint = request.value("login_hint", in: request.query), hint.utf8.count <= 256 {
+            hints.append(("login_hint", hint))
+        }
+        if let prompt = request.value("prompt", in: request.query),
+            ["login", "select_account", "consent", "create"].contains(where: prompt.isExactly)
+        {
+            hints.append(("prompt", prompt))
+        }
+        return hints
     }
 
     /// The path of the sign-out: for the action of a form with the method `POST`, or a link to a
@@ -203,7 +238,7 @@ public struct SignIn: Sendable {
     /// A page with a link for each provider.
     private func choice(_ request: SignInRequest) -> SignInResponse {
         let path = ReturnPath(request.value("return", in: request.query), origin: origin, besides: options.path)
-        let query = FormURLEncoded.encode([("return", path.text)])
+        let query = FormURLEncoded.encode([("return", path.text)] + hints(in: request))
         let actions = providers.map { provider in
             SignInPage.Action(
                 label: "Sign in with \(provider.title)",
@@ -276,8 +311,9 @@ extension SignInError.Code {
         switch self {
         case .userRefused, .stepUpFailed, .crossSite: 403
         case .signedOut, .stepUpRequired: 401
+        case .pathRefused: 404
         case .methodNotAllowed: 405
-        case .providerUnavailable: 502
+        case .providerUnavailable, .apiUnavailable: 502
         case .storeFailed: 503
         case .malformedConfiguration: 500
         default: 400
@@ -286,7 +322,8 @@ extension SignInError.Code {
 
     var canSignInAgain: Bool {
         switch self {
-        case .crossSite, .methodNotAllowed, .logoutUnconfirmed, .logoutTokenRejected: false
+        case .crossSite, .methodNotAllowed, .logoutUnconfirmed, .logoutTokenRejected, .pathRefused, .apiUnavailable:
+            false
         default: true
         }
     }
@@ -303,6 +340,8 @@ extension SignInError.Code {
         case .stepUpRequired: ("Please confirm", "This needs a new confirmation that it's you.")
         case .providerUnavailable: ("Try again later", "The sign-in service can't be reached.")
         case .storeFailed: ("Try again later", "The session can't be read.")
+        case .pathRefused: ("Not found", "There's no such address.")
+        case .apiUnavailable: ("Try again later", "A service that this page needs can't be reached.")
         case .crossSite: ("Refused", "Another site's page sent this request.")
         case .logoutUnconfirmed: ("Not confirmed", "It isn't known whether you are signed out there.")
         default: ("Please sign in again", "This sign-in has expired or was used before.")

@@ -66,6 +66,10 @@ public struct SignInError: Error, Sendable, Equatable, CustomStringConvertible, 
         case logoutTokenRejected
         /// The redirect after a logout belongs to no logout of this browser.
         case logoutUnconfirmed
+        /// The path isn't certainly one below that of the API to forward to.
+        case pathRefused
+        /// The API to forward to can't be reached, or responded incorrectly; see the cause.
+        case apiUnavailable
         /// The store of sessions failed; see the cause.
         case storeFailed
 

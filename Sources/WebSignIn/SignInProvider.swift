@@ -54,6 +54,12 @@ public struct SignInProvider: Sendable {
     ///
     /// `acr_values` and `max_age` come from the requirements of routes.
     public var additionalParameters: [String: String] = [:]
+    /// A Boolean value that indicates whether a sign-out sends the ID token to the provider, in the
+    /// URL.
+    ///
+    /// The default is `true`. With `false`, the provider gets the client and a hint instead: the
+    /// `sid` or the `sub` of the session. Most then ask the user.
+    public var sendsIDTokenHint = true
     /// A Boolean value that indicates whether authorization requests are pushed ([RFC
     /// 9126](https://www.rfc-editor.org/rfc/rfc9126)).
     ///
@@ -65,6 +71,14 @@ public struct SignInProvider: Sendable {
     ///
     /// [JARM]: https://openid.net/specs/oauth-v2-jarm-final.html
     public var responseVerifier: SignedResponseVerifier?
+    /// A Boolean value that indicates whether the provider's page posts the response as a form
+    /// ([OAuth 2.0 Form Post Response
+    /// Mode](https://openid.net/specs/oauth-v2-form-post-response-mode-1_0.html)).
+    ///
+    /// The default is `false`. Apple requires it for the scope `name` or `email`. The cookie of the
+    /// sign-in in progress is then sent with requests of other sites (`SameSite=None`), which needs
+    /// `https`. That of the session isn't.
+    public var usesFormPost = false
     /// The verifier of the provider's ID tokens.
     public var idTokens: IDTokenVerifier
     /// The client of the provider.
@@ -147,6 +161,15 @@ public struct SignInProvider: Sendable {
         self.scope = scope.split(separator: " ").contains("openid") ? scope : "openid \(scope)"
         self.apis = apis
         self.network = network
+    }
+
+    var responseMode: ResponseMode? {
+        switch (usesFormPost, responseVerifier != nil) {
+        case (false, false): nil
+        case (false, true): .jwt
+        case (true, false): ResponseMode("form_post")
+        case (true, true): ResponseMode("form_post.jwt")
+        }
     }
 
     var isNameValid: Bool {

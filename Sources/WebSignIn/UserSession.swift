@@ -36,6 +36,21 @@ public struct UserSession: Sendable, Redacted {
     public let client: NetworkClient
     let record: SessionRecord
 
+    /// The session's name in the application's own forms, such as one that ends it with
+    /// ``SignIn/endSession(_:of:)``.
+    ///
+    /// It isn't the identifier in the cookie, and nobody can use the session with it.
+    public var id: String { record.publicID }
+    /// The time when the session began.
+    public var created: Date { Date(timeIntervalSince1970: record.created) }
+    /// The time of the last request, give or take a tenth of the idle lifetime.
+    public var lastUse: Date { Date(timeIntervalSince1970: record.used) }
+    /// The browser's `User-Agent` at the sign-in, at most 256 characters of ASCII; `nil` if it has
+    /// none.
+    ///
+    /// The browser chose it, so escape it in HTML.
+    public var userAgent: String? { record.userAgent }
+
     /// The user's name, or the email address, the preferred user name or the subject instead.
     public var name: String {
         ["name", "email", "preferred_username"].lazy.compactMap { claims[$0]?.string }.first ?? subject
@@ -118,6 +133,10 @@ struct SessionRecord: Sendable {
     var used: Double
     /// The store's key, which ties the record to the session's identifier.
     let key: String
+    let userAgent: String?
+
+    /// Part of a digest of a digest.
+    var publicID: String { String(key.sha256.prefix(32)) }
 
     var authenticated: Date? { claims["auth_time"]?.number?.double.map(Date.init(timeIntervalSince1970:)) }
 
@@ -127,6 +146,7 @@ struct SessionRecord: Sendable {
             "values": .object(values), "id_token": .string(idToken), "grant": .string(grant), "key": .string(key),
         ]
         content["sid"] = sessionID.map(JSONValue.string)
+        content["agent"] = userAgent.map(JSONValue.string)
         for (name, time) in [("began", began), ("created", created), ("end", end), ("used", used)] {
             content[name] = JSONNumber(time).map(JSONValue.number)
         }
@@ -156,7 +176,8 @@ extension SessionRecord {
             created: created,
             end: end,
             used: used,
-            key: key
+            key: key,
+            userAgent: content["agent"]?.string
         )
     }
 }

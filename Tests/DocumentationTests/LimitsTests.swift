@@ -265,6 +265,8 @@ struct LimitsTests {
             "WebSignIn/SessionBook.swift | value.utf8.count <= ",
             "WebSignIn/SignInMessages.swift | cookieLimit = (bytes: ", " << 10, count: ",
         ],
+        "sessions of a user": ["WebSignIn/SessionList.swift | maximumCount = "],
+        "the path and query of a forwarded request": ["WebSignIn/SignIn+Forwarding.swift | longestTarget = "],
         "sessions and other values in memory": ["WebSignIn/SessionStore.swift | capacity: Int = "],
         "the age of a logout token, the wait for the revocation at a sign-out": [
             "WebSignIn/SessionBook.swift | tokenAge = ", "WebSignIn/SignIn+SignOut.swift | revocationTimeout = ",

@@ -67,14 +67,21 @@ func signatures(_ key: SigningKey, _ data: Data, _ bytes: [UInt8], _ text: Strin
     _ = try key.sign(["iat": Date()])
     _ = try key.sign(["iss": "reports", "exp": 1_700_000_000] as JSONObject)
     _ = try key.sign(data: data)
-    // warned: Data isn't claims. Use sign(data:) or JWSGenerator.
+    // refused: Data isn't claims. Use sign(data:) or JWSGenerator.
     _ = try key.sign(data)
-    // warned: Bytes aren't claims. Use sign(data:) or JWSGenerator.
+    // refused: Bytes aren't claims. Use sign(data:) or JWSGenerator.
     _ = try key.sign(bytes)
-    // warned: A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.
+    // refused: A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.
     _ = try key.sign(text)
     // warned: Data isn't claims. Use sign(data:) or JWSGenerator.
     _ = try await key.token(for: data)
+}
+
+func synchronousSignatures(_ key: SigningKey, _ data: Data, _ text: String) throws {
+    // warned: Data isn't claims. Use sign(data:) or JWSGenerator.
+    _ = try key.sign(data)
+    // warned: A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.
+    _ = try key.sign(text)
 }
 
 func signIn(_ authenticator: OAuth2Authenticator) async throws {

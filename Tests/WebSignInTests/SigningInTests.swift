@@ -33,6 +33,89 @@ struct SigningInTests {
         }
     }
 
+    @Test("A provider can post its response, with an attempt for other sites' requests", .shows("WF15"))
+    func formPost() async throws {
+        try await Shop({ _, provider in provider.usesFormPost = true }).run { shop in
+            let (browser, attacker) = (Browser(shop), Browser(shop))
+            func form(_ browser: Browser) async throws -> String {
+                let start = await browser.send("GET", "/auth/id/start?return=%2Forders")
+                let cookie = try require(start.cookies.first { $0.hasPrefix("__Host-signin-") })
+                #expect(cookie.hasSuffix("; Path=/; HttpOnly; SameSite=None; Secure; Max-Age=600"))
+                let place = try require(start.location)
+                #expect(place.contains("response_mode=form_post"))
+                let asked = try require(URL(string: place.replacing("=form_post", with: "=query")))
+                let redirect = try await shop.provider.visit(asked)
+                return URLComponents(url: redirect, resolvingAgainstBaseURL: false)?.percentEncodedQuery ?? ""
+            }
+            func post(_ form: String) async -> SignInResponse {
+                // Only that cookie comes along.
+                browser.cookies = browser.cookies.filter { $0.key.hasPrefix("__Host-signin-") }
+                return await browser.send("POST", "/auth/id/callback", Browser.navigation, body: form)
+            }
+            for _ in 0..<2 {
+                let response = await post(try await form(browser))
+                #expect(response.status == 303 && response.location == "/orders")
+                let cookie = try require(response.cookies.first { $0.hasPrefix("__Host-session") })
+                #expect(cookie.contains("SameSite=Lax"))
+                #expect(await browser.user == "ada")
+                #expect(browser.cookies.count == 1)
+                // The browser's earlier session has ended, although its cookie didn't come along.
+                #expect(shop.sessionCount == 1)
+            }
+            let refused = await post(try await form(attacker))
+            #expect(refused.status == 400 && refused.error?.code == .attemptMissing)
+            let query = await browser.send("GET", "/auth/id/callback?" + (try await form(browser)))
+            #expect(query.error?.code == .methodNotAllowed)
+        }
+        try await Shop().run { shop in
+            var provider = shop.signIn.providers[0]
+            provider.usesFormPost = true
+            #expect(throws: SignInError(.malformedConfiguration, "")) {
+                try SignIn(
+                    publicURL: "http://localhost:8080",
+                    keys: RecordKeys(sealing: Shop.key),
+                    sessions: shop.store,
+                    providers: [provider]
+                )
+            }
+        }
+    }
+
+    @Test("A link can name the provider, the user and the page to show there", .shows("WF13"))
+    func hints() async throws {
+        let parameters = ["prompt": "consent", "ui_locales": "en"]
+        try await Shop({ _, provider in provider.additionalParameters = parameters }).run { shop in
+            func query(_ path: String) async throws -> [String: String] {
+                let place = try require(await Browser(shop).send("GET", path).location)
+                let items = URLComponents(string: place)?.queryItems ?? []
+                return Dictionary(items.map { ($0.name, $0.value ?? "") }) { first, _ in first }
+            }
+            let path = shop.signIn.signInPath(
+                returningTo: "/orders",
+                at: "id",
+                loginHint: "ada+1@example.com",
+                prompt: "select_account"
+            )
+            let expected = "/auth/id/start?return=%2Forders&login_hint=ada%2B1%40example.com&prompt=select_account"
+            #expect(path == expected)
+            let sent = try await query(path)
+            #expect(sent["login_hint"] == "ada+1@example.com" && sent["prompt"] == "select_account")
+            #expect(sent["ui_locales"] == "en")
+            // Anyone can make a link.
+            for other in ["none", "login%20none", "x", ""] {
+                let path = "/auth/id/start?prompt=\(other)&scope=admin&ui_locales=x"
+                #expect(try await query(path)["prompt"] == "consent")
+            }
+            let long = String(repeating: "a", count: 257)
+            let other = "/auth/id/start?login_hint=\(long)&redirect_uri=https://evil.example&scope=admin"
+            let refused = try await query(other)
+            #expect(refused["login_hint"] == nil && refused["scope"]?.contains("admin") == false)
+            #expect(refused["redirect_uri"] == "https://shop.example/auth/id/callback")
+            let choice = await Browser(shop).send("GET", shop.signIn.signInPath(loginHint: "ada\"><b>"))
+            #expect(choice.body.contains("start?return=%2F&amp;login_hint=ada%22%3E%3Cb%3E"))
+        }
+    }
+
     @Test(
         "Scripts, images and prefetches are refused, and start no sign-in",
         arguments: [

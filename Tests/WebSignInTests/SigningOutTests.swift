@@ -23,7 +23,8 @@ struct SigningOutTests {
             #expect(await browser.user == "ada")
             let response = await browser.send("POST", "/auth/sign-out", Browser.ownForm)
             #expect(response.status == 303)
-            #expect(browser.session == nil && shop.store.contents.keys.allSatisfy { $0.hasPrefix("attempt-") })
+            let left = Set(shop.store.contents.keys.map { $0.prefix { $0 != "-" } })
+            #expect(browser.session == nil && left == ["attempt", "user"])
             #expect(!shop.provider.isActive(token))
             let logout = try require(URL(string: require(response.location)))
             let items = URLComponents(url: logout, resolvingAgainstBaseURL: false)?.queryItems ?? []
@@ -37,6 +38,20 @@ struct SigningOutTests {
             #expect(await other.send("GET", back + "x").error?.code == .logoutUnconfirmed)
             #expect(await browser.send("GET", back).location == "/")
             #expect(browser.cookies.isEmpty)
+        }
+    }
+
+    @Test("The ID token can be kept out of the URL of the logout")
+    func logoutHint() async throws {
+        try await Shop({ _, provider in provider.sendsIDTokenHint = false }).run { shop in
+            for (claims, hint) in [(["sid": "s1"], "s1"), ([:], "ada")] as [([String: JSONValue?], String)] {
+                let browser = Browser(shop)
+                try await browser.signIn(claims: claims)
+                let response = await browser.send("POST", "/auth/sign-out", Browser.ownForm)
+                let query = URLComponents(string: try require(response.location))?.queryItems ?? []
+                let names = ["logout_hint", "client_id", "post_logout_redirect_uri", "state"]
+                #expect(query.map(\.name) == names && query[0].value == hint)
+            }
         }
     }
 

@@ -14,7 +14,7 @@ enum EtcdRequest {
     }
 
     enum Operation {
-        case put(String, [UInt8])
+        case put(String, [UInt8], lease: Int64? = nil)
         case get(String)
         case delete(String)
         case deleteRange(String, String)
@@ -23,6 +23,9 @@ enum EtcdRequest {
     case range(String)
     case transaction(if: [Compare], then: [Operation], otherwise: [Operation])
     case watch(String, from: Int64)
+    /// A lease for this number of seconds.
+    case grantLease(Int)
+    case revokeLease(Int64)
     case authenticate(name: String, password: String)
 
     var path: String {
@@ -30,6 +33,8 @@ enum EtcdRequest {
         case .range: "/v3/kv/range"
         case .transaction: "/v3/kv/txn"
         case .watch: "/v3/watch"
+        case .grantLease: "/v3/lease/grant"
+        case .revokeLease: "/v3/lease/revoke"
         case .authenticate: "/v3/auth/authenticate"
         }
     }
@@ -51,6 +56,10 @@ enum EtcdRequest {
             ]
         case .watch(let key, let revision):
             return ["create_request": ["key": Self.text(key), "start_revision": .string(String(revision))]]
+        case .grantLease(let seconds):
+            return ["TTL": .string(String(seconds))]
+        case .revokeLease(let lease):
+            return ["ID": .string(String(lease))]
         case .authenticate(let name, let password):
             return ["name": .string(name), "password": .string(password)]
         }
@@ -86,7 +95,13 @@ extension EtcdRequest.Compare {
 extension EtcdRequest.Operation {
     fileprivate var json: JSONObject {
         switch self {
-        case .put(let key, let value):
+        case .put(let key, let value, let lease?):
+            [
+                "request_put": [
+                    "key": EtcdRequest.text(key), "value": EtcdRequest.bytes(value), "lease": .string(String(lease)),
+                ]
+            ]
+        case .put(let key, let value, nil):
             ["request_put": ["key": EtcdRequest.text(key), "value": EtcdRequest.bytes(value)]]
         case .get(let key): ["request_range": ["key": EtcdRequest.text(key)]]
         case .delete(let key): ["request_delete_range": ["key": EtcdRequest.text(key)]]
@@ -113,6 +128,7 @@ struct EtcdResponse {
     /// The revision of the store after the request.
     var revision: Int64? { Self.number(json["header"]?.object?["revision"]) }
     var succeeded: Bool { json["succeeded"]?.bool ?? false }
+    var lease: Int64? { Self.number(json["ID"]) }
     var token: String? { json["token"]?.string }
 
     func entry() throws(OAuth2Error) -> Entry? { try Self.entry(json) }

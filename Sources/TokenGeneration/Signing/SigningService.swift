@@ -113,7 +113,8 @@ extension LocalSigningService {
 }
 
 // The advice for what people write first: these values are `Encodable`, too, but aren't claims. The
-// compiler prefers the generic functions to unavailable ones, so these are deprecated.
+// compiler prefers the generic functions to unavailable ones, so these are deprecated, and where
+// `noasync` counts, an error.
 extension SigningService {
     /// Throws, because data isn't claims; use ``sign(data:)`` or ``JWSGenerator``.
     ///
@@ -130,6 +131,7 @@ extension LocalSigningService {
     /// - Parameter data: The data.
     /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, noasync, message: "Data isn't claims. Use sign(data:) or JWSGenerator.")
     @available(*, deprecated, message: "Data isn't claims. Use sign(data:) or JWSGenerator.")
     public func sign(_ data: Data) throws -> String { throw TokenError.isNotClaims }
 
@@ -138,6 +140,7 @@ extension LocalSigningService {
     /// - Parameter bytes: The bytes.
     /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, noasync, message: "Bytes aren't claims. Use sign(data:) or JWSGenerator.")
     @available(*, deprecated, message: "Bytes aren't claims. Use sign(data:) or JWSGenerator.")
     public func sign(_ bytes: [UInt8]) throws -> String { throw TokenError.isNotClaims }
 
@@ -147,6 +150,7 @@ extension LocalSigningService {
     /// - Parameter text: The text.
     /// - Returns: Nothing; it always throws.
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    @available(*, noasync, message: "A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.")
     @available(*, deprecated, message: "A text isn't claims. Use JWSGenerator, or JWTGenerator for JSON.")
     public func sign(_ text: String) throws -> String { throw TokenError.isNotClaims }
 }

@@ -253,6 +253,10 @@ final class EtcdDouble: Sendable {
         var revision: Int64 = 1
         var entries: [String: (value: [UInt8], revision: Int64)] = [:]
         var tokens: Set<String> = []
+        /// The lifetimes of leases in seconds, and the leases of keys.
+        var leases: [Int: Int] = [:]
+        var leasesOfKeys: [String: Int] = [:]
+        var leaseCount = 0
     }
 
     let service = ServiceDouble()
@@ -282,6 +286,19 @@ final class EtcdDouble: Sendable {
     var keys: [String] {
         state.withLock { $0.entries.keys.map { String(decoding: Data(base64Encoded: $0) ?? Data(), as: UTF8.self) } }
             .sorted()
+    }
+
+    /// The lifetimes of leases in seconds.
+    var leases: [Int: Int] { state.withLock { $0.leases } }
+
+    /// Removes the leases of at most this lifetime, and their keys.
+    func expire(after seconds: Int) {
+        state.withLock { state in
+            for (lease, lifetime) in state.leases where lifetime <= seconds {
+                state.leases[lease] = nil
+                for (key, own) in state.leasesOfKeys where own == lease { state.entries[key] = nil }
+            }
+        }
     }
 
     func store(
@@ -333,6 +350,13 @@ final class EtcdDouble: Sendable {
                 return .json(#"{"header":{"revision":"\#(state.revision)"}\#(Self.range(body, state))}"#)
             case "/v3/kv/txn":
                 return Self.transaction(body, &state)
+            case "/v3/lease/grant":
+                state.leaseCount += 1
+                state.leases[state.leaseCount] = body["TTL"]?.string.flatMap { Int($0) }
+                return .json(#"{"header":{},"ID":"\#(state.leaseCount)","TTL":"1"}"#)
+            case "/v3/lease/revoke":
+                state.leases[body["ID"]?.string.flatMap { Int($0) } ?? 0] = nil
+                return .json(#"{"header":{}}"#)
             default:
                 return .gRPC(404, 12, "Not Found")
             }
@@ -369,6 +393,7 @@ final class EtcdDouble: Sendable {
             if let put = operation.object?["request_put"]?.object, let key = put["key"]?.string {
                 let value = put["value"]?.string.flatMap { Data(base64Encoded: $0) } ?? Data()
                 state.entries[key] = (Array(value), state.revision)
+                state.leasesOfKeys[key] = put["lease"]?.string.flatMap { Int($0) }
             }
             guard let range = operation.object?["request_delete_range"]?.object, let key = range["key"]?.string else {
                 continue
