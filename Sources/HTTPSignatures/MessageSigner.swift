@@ -161,7 +161,7 @@ extension SignatureProfile {
     }
 
     func checkComponents() throws(HTTPSignatureError) {
-        let prohibited = components.lazy.flatMap(\.alternatives).first(where: prohibitedComponents.contains)
+        let prohibited = components.lazy.flatMap(\.alternatives).first(where: prohibits)
         guard let prohibited else { return }
         throw HTTPSignatureError(.invalidProfile, "the profile covers and prohibits the component \(prohibited.shown)")
     }

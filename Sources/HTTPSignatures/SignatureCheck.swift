@@ -108,7 +108,7 @@ struct SignatureCheck {
         _ content: MessageVerifier.Content
     ) throws(HTTPSignatureError) -> (agent: URL?, mustBeEmpty: Bool) {
         let covered = Set(parameters.components)
-        if let prohibited = parameters.components.first(where: profile.prohibitedComponents.contains) {
+        if let prohibited = parameters.components.first(where: profile.prohibits) {
             throw HTTPSignatureError(
                 .invalidComponent,
                 "the signature covers the component \(prohibited.shown), which the profile prohibits"
@@ -247,12 +247,19 @@ struct SignatureFields {
     ///
     /// A server that serves unsigned requests, too, must not take a malformed one for unsigned.
     var missingSignature: HTTPSignatureError {
-        let isMalformed = inputs.contains { member in
-            if case .innerList = member.value { false } else { true }
+        for (_, member) in inputs {
+            guard case .innerList(let list) = member else {
+                return HTTPSignatureError(.malformedSignature, "a member of Signature-Input isn't an inner list")
+            }
+            if case .string? = list.parameters["tag"] { continue }
+            guard list.parameters["tag"] == nil else {
+                return HTTPSignatureError(.malformedSignature, "the parameter “tag” has the wrong type")
+            }
         }
-        return isMalformed
-            ? HTTPSignatureError(.malformedSignature, "a member of Signature-Input isn't an inner list")
-            : HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag")
+        guard values.keys.allSatisfy({ inputs[$0] != nil }) else {
+            return HTTPSignatureError(.malformedSignature, "Signature has a label that Signature-Input doesn't have")
+        }
+        return HTTPSignatureError(.noSignature, "the message has no signature with the profile's tag")
     }
 
     /// Returns the labels of the signatures with a tag; all labels without one.

@@ -34,7 +34,9 @@ public struct SignatureProfile: Sendable {
     public var prohibitedParameters: Set<String> = []
     /// The components that a signature must not cover; none by default.
     ///
-    /// An example is `content-digest` behind a proxy that changes the content.
+    /// An example is `content-digest` behind a proxy that changes the content. A component without
+    /// parameters stands for all its forms, such as those with `sf` and `key`, but not for the one
+    /// with `req`.
     public var prohibitedComponents: Set<ComponentIdentifier> = []
     /// A Boolean value that indicates whether a signer sends `alg`, if the algorithm is registered.
     ///
@@ -156,6 +158,12 @@ public struct SignatureProfile: Sendable {
             if !covered.contains(component.identifier) { covered.append(component.identifier) }
         }
         return covered
+    }
+
+    func prohibits(_ component: ComponentIdentifier) -> Bool {
+        let plain = ComponentIdentifier(component.name)
+        return prohibitedComponents.contains(component)
+            || prohibitedComponents.contains(component.has("req") ? plain.ofRequest : plain)
     }
 
     /// A Boolean value that indicates whether the profile requires anything of every message.

@@ -40,23 +40,15 @@ public struct AWSCredentials: Sendable, Hashable, Redacted {
 
     // MARK: Checks
 
-    func checkedAccessKeyID() throws(WorkloadIdentityError) -> String {
-        let isValid = accessKeyID.utf8.allSatisfy { Self.isVisible($0) && !"/,".utf8.contains($0) }
-        guard isValid, !accessKeyID.isEmpty else { throw Self.malformed("access key ID") }
-        return accessKeyID
+    func check() throws(WorkloadIdentityError) {
+        let isID = accessKeyID.utf8.allSatisfy { Self.isVisible($0) && !"/,".utf8.contains($0) }
+        guard isID, !accessKeyID.isEmpty else { throw Self.malformed("access key ID") }
+        guard Self.isVisible(secretAccessKey) else { throw Self.malformed("secret key") }
+        guard sessionToken.map(Self.isVisible) ?? true else { throw Self.malformed("session token") }
     }
 
-    func checkedSecretKey<Result>(_ body: (String) throws -> Result) throws -> Result {
-        try secretAccessKey.expose { secret in
-            guard !secret.isEmpty, secret.utf8.allSatisfy(Self.isVisible) else { throw Self.malformed("secret key") }
-            return try body(secret)
-        }
-    }
-
-    func checkedSessionToken() throws(WorkloadIdentityError) -> String? {
-        guard let token = sessionToken?.expose({ $0 }) else { return nil }
-        guard !token.isEmpty, token.utf8.allSatisfy(Self.isVisible) else { throw Self.malformed("session token") }
-        return token
+    private static func isVisible(_ secret: Secret) -> Bool {
+        secret.expose { !$0.isEmpty && $0.utf8.allSatisfy { isVisible($0) } }
     }
 
     private static func isVisible(_ byte: UInt8) -> Bool { (0x21...0x7E).contains(byte) }
@@ -75,9 +67,9 @@ public struct AWSCredentials: Sendable, Hashable, Redacted {
     static let tokenType = AWSSignatureV4.algorithm
 
     func token(requested: ContinuousClock.Instant) throws -> AccessToken {
-        let text = try checkedSecretKey { secret in
-            [try checkedAccessKeyID(), secret, try checkedSessionToken()].compactMap(\.self).joined(separator: "\n")
-        }
+        try check()
+        let secrets = [secretAccessKey, sessionToken].compactMap { $0?.expose { $0 } }
+        let text = ([accessKeyID] + secrets).joined(separator: "\n")
         return AccessToken(value: Secret(text), type: Self.tokenType, expiry: expiry, requested: requested)
     }
 
@@ -111,6 +103,8 @@ public struct AWSCredentialSource: Sendable {
     /// The origin of the credentials, for logs: `the environment`, or `the profile “dev”`.
     public let name: String
     private let cache: CachedTokenSource
+    /// The latest credentials with their form as a token, which copies share.
+    private let latest = SharedValue<(token: AccessToken, credentials: AWSCredentials)?>(nil)
 
     /// Creates a source that calls a closure.
     ///
@@ -138,13 +132,19 @@ public struct AWSCredentialSource: Sendable {
     /// - Throws: ``WorkloadIdentityError`` if there are none, as the function that created the
     ///   source says; `NetworkError` with the code `timedOut` at the deadline; the closure's error.
     public func credentials(until deadline: ContinuousClock.Instant? = nil) async throws -> AWSCredentials {
-        AWSCredentials(try await token(for: TokenRequirements(deadline: deadline)))
+        let token = try await token(for: TokenRequirements(deadline: deadline))
+        if let latest = latest.value, latest.token.value == token.value, latest.token.expiry == token.expiry {
+            return latest.credentials
+        }
+        let credentials = AWSCredentials(token)
+        latest.replace(with: (token, credentials))
+        return credentials
     }
 
-    /// Returns whether there are other credentials than the current ones, which AWS rejects.
-    func replaceCurrent(until deadline: ContinuousClock.Instant?) async -> Bool {
-        guard let current = try? await token(for: TokenRequirements(deadline: deadline)) else { return false }
-        return (try? await token(for: .replacing(current, deadline: deadline))) != nil
+    /// Returns whether there are other credentials than those that AWS rejects.
+    func replace(_ rejected: AWSCredentials, until deadline: ContinuousClock.Instant?) async -> Bool {
+        guard let token = try? rejected.token(requested: .now) else { return false }
+        return (try? await self.token(for: .replacing(token, deadline: deadline))) != nil
     }
 
     private func token(for requirements: TokenRequirements) async throws -> AccessToken {

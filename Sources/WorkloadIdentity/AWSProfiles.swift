@@ -154,7 +154,9 @@ struct AWSProfiles: Sendable {
     static func hasCredentials(_ name: String, _ environment: WorkloadEnvironment) -> Bool {
         do {
             let profile = try AWSProfiles(environment).profiles[name] ?? [:]
-            let keys = ["aws_access_key_id", "role_arn", "credential_process", "sso_session", "sso_start_url"]
+            let keys = [
+                "aws_access_key_id", "role_arn", "credential_process", "sso_session", "sso_start_url", "login_session",
+            ]
             return keys.contains { profile[$0] != nil }
         } catch { return true }
     }
@@ -274,36 +276,69 @@ struct AWSProfiles: Sendable {
     static func parse(_ content: [UInt8], isConfiguration: Bool) -> [String: Profile] {
         var profiles: [String: Profile] = [:]
         var section: String?
-        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
-        for line in content.split(whereSeparator: { $0 == 0x0A }) {
-            guard let first = line.first, !"#;".utf8.contains(first) else { continue }
-            // An indented line is a part of the previous setting.
-            guard !isSpace(first) else { continue }
-            let text = String(decoding: line, as: UTF8.self)
-            if first == UInt8(ascii: "[") {
-                section = text.utf8.firstIndex(of: UInt8(ascii: "]")).flatMap { end in
-                    profile(String(text[..<end].dropFirst()), isConfiguration: isConfiguration)
-                }
-                if let section { profiles[section] = profiles[section] ?? [:] }
+        var hasExplicitDefault = false
+        // The indentation of the section's latest setting.
+        var indentation: Int?
+        for line in content.split(separator: 0x0A) {
+            let text = line.trimmed
+            guard let first = text.first, !"#;".utf8.contains(first) else { continue }
+            let depth = text.startIndex - line.startIndex
+            // A line that is indented more belongs to the setting before it.
+            if let indentation, depth > indentation { continue }
+            guard first == UInt8(ascii: "[") else {
+                indentation = depth
+                guard let section, let (key, value) = setting(text), !value.isEmpty else { continue }
+                profiles[section]?[key] = value
                 continue
             }
-            guard let section, let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let key = text[..<equals].trimmingCharacters(in: .whitespaces).lowercased()
-            var value = text[text.utf8.index(after: equals)...]
-            for mark in [" #", " ;", "\t#", "\t;"] {
-                if let comment = value.firstRange(of: mark) { value = value[..<comment.lowerBound] }
+            indentation = nil
+            let name = text.firstIndex(of: UInt8(ascii: "]")).map { text[..<$0].dropFirst().trimmed }
+            section = name.flatMap { profile($0, isConfiguration: isConfiguration) }
+            // “profile default” replaces “default”.
+            if isConfiguration, section == "default" {
+                let isExplicit = name.map { $0.count > "default".utf8.count } ?? false
+                if isExplicit, !hasExplicitDefault { profiles["default"] = nil }
+                if hasExplicitDefault, !isExplicit { section = nil }
+                hasExplicitDefault = hasExplicitDefault || isExplicit
             }
-            let trimmed = value.trimmingCharacters(in: .whitespacesAndNewlines)
-            if !trimmed.isEmpty { profiles[section]?[key] = trimmed }
+            if let section { profiles[section] = profiles[section] ?? [:] }
         }
         return profiles
     }
 
+    /// A comment begins after white space.
+    private static func setting(_ line: ArraySlice<UInt8>) -> (key: String, value: String)? {
+        guard let equals = line.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+        var value = line[(equals + 1)...]
+        let comment = value.indices.dropFirst().first { "#;".utf8.contains(value[$0]) && value[$0 - 1].isBlank }
+        if let comment { value = value[..<comment] }
+        let key = String(decoding: line[..<equals].trimmed, as: UTF8.self).lowercased()
+        return (key, String(decoding: value.trimmed, as: UTF8.self))
+    }
+
     /// Returns the profile of a section: `profile NAME` in the configuration, and `NAME` elsewhere.
-    private static func profile(_ section: String, isConfiguration: Bool) -> String? {
-        let words = section.split { " \t".contains($0) }.map { $0.trimmingCharacters(in: ["\"", "'"]) }
-        if words == ["default"] { return "default" }
-        guard isConfiguration else { return words.count == 1 ? words[0] : nil }
-        return words.count == 2 && words[0] == "profile" ? words[1] : nil
+    private static func profile(_ section: ArraySlice<UInt8>, isConfiguration: Bool) -> String? {
+        var name = section
+        if isConfiguration, !section.elementsEqual("default".utf8) {
+            name = section.dropFirst("profile".utf8.count)
+            guard section.starts(with: "profile".utf8), name.first?.isBlank == true else { return nil }
+        }
+        name = name.trimmed
+        if name.count > 1, let quote = name.first, "\"'".utf8.contains(quote), name.last == quote {
+            name = name.dropFirst().dropLast()
+        }
+        return name.isEmpty ? nil : String(decoding: name, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0D }
+}
+
+extension ArraySlice<UInt8> {
+    fileprivate var trimmed: Self {
+        var text = drop(while: \.isBlank)
+        while let last = text.last, last.isBlank { text.removeLast() }
+        return text
     }
 }

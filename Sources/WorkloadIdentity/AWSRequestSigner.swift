@@ -22,9 +22,10 @@ import TokenGeneration
 ///   and no session token, unless it's one of the given origins.
 /// - Data, files and streams that can be read twice are read to hash them. A body that can be read
 ///   only once needs `x-amz-content-sha256` from the caller or, for S3, an unsigned payload.
-/// - If AWS rejects a request because of its time, the signer learns the difference of the clocks
-///   from the `Date` of the response, and the request is sent once more. If it rejects expired
-///   credentials, the request is sent once more with new ones, if there are any.
+/// - If AWS rejects a request because of its time, the signer learns the difference of the clocks,
+///   at most a day, from the `Date` of the response, and the request is sent once more. If AWS
+///   rejects expired credentials, the request is sent once more with new ones, if there are any.
+///   Only responses to signed requests count, not those of another origin after a redirect.
 public struct AWSRequestSigner: WireInterceptor, RetryVoter {
     /// Names of errors that are always about the time of a request.
     private static let skewCodes: Set<String> = ["RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"]
@@ -35,6 +36,9 @@ public struct AWSRequestSigner: WireInterceptor, RetryVoter {
     private static let expiryCodes: Set<String> = ["ExpiredToken", "ExpiredTokenException"]
     /// A difference that AWS accepts, in seconds.
     private static let acceptedSkew = 240.0
+    /// The longest difference that is learned, in seconds, so that a response can't ask for
+    /// signatures that are valid much later.
+    private static let longestSkew = 86_400.0
     /// The time between two replacements of credentials that AWS rejects.
     private static let replacementInterval = Duration.seconds(30)
 
@@ -46,6 +50,8 @@ public struct AWSRequestSigner: WireInterceptor, RetryVoter {
     /// The seconds by which the clock of AWS is ahead.
     private let skew = SharedValue(0.0)
     private let replaced = SharedValue<ContinuousClock.Instant?>(nil)
+    /// The credentials of the latest request.
+    private let latest = SharedValue<AWSCredentials?>(nil)
 
     /// Creates an interceptor.
     ///
@@ -81,15 +87,17 @@ public struct AWSRequestSigner: WireInterceptor, RetryVoter {
     ///   ``AWSSignatureV4/sign(_:with:payload:at:)`` do; `OAuth2Error` with the code
     ///   `malformedRequest` if the origins are misconfigured.
     public func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
-        guard try isSigned(request, after: next.redirects) else { return try await next(request) }
+        guard try isSigned(request.url, after: next.redirects) else { return try await next(request) }
         let current = try await credentials.credentials(until: next.context.deadline)
+        latest.replace(with: current)
         let date = timeSource.date().addingTimeInterval(skew.value)
         return try await next(try await signature.sign(request, with: current, payload: payload, at: date))
     }
 
     /// Asks for another attempt after a rejection of the time or of expired credentials, once each.
     public func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action {
-        guard let error = failure.error as? ServerError, (try? isSigned(failure.request, after: [])) ?? false,
+        guard let error = failure.error as? ServerError, let response = failure.response,
+            (try? isSigned(response.url, after: response.redirects)) ?? false,
             let code = AWSErrorCode.name(in: error)
         else { return .none }
         let earlier = failure.context.retryState.authenticationErrors.compactMap { $0 as? ServerError }
@@ -108,21 +116,23 @@ public struct AWSRequestSigner: WireInterceptor, RetryVoter {
         let now = timeSource.date()
         guard let date = error.headers["Date"].flatMap({ HTTPDate.parse($0, now: now) }) else { return false }
         let found = date.timeIntervalSince(now)
-        guard isCertain || abs(found - skew.value) > Self.acceptedSkew else { return false }
+        guard abs(found) <= Self.longestSkew, isCertain || abs(found - skew.value) > Self.acceptedSkew else {
+            return false
+        }
         skew.replace(with: found)
         return true
     }
 
-    /// Requests that fail together cause a single replacement.
+    /// Requests that fail together wait for a single replacement.
     private func replaceCredentials(until deadline: ContinuousClock.Instant?) async -> Bool {
-        let now = timeSource.now()
-        if let last = replaced.value, now - last < Self.replacementInterval { return true }
-        replaced.replace(with: now)
-        return await credentials.replaceCurrent(until: deadline)
+        if let last = replaced.value, timeSource.now() - last < Self.replacementInterval { return true }
+        guard let rejected = latest.value, await credentials.replace(rejected, until: deadline) else { return false }
+        replaced.replace(with: timeSource.now())
+        return true
     }
 
-    private func isSigned(_ request: HTTPRequest, after redirects: [RedirectHop]) throws(OAuth2Error) -> Bool {
-        guard let origin = HTTPOrigin(request.url) else { return false }
+    private func isSigned(_ url: URL, after redirects: [RedirectHop]) throws(OAuth2Error) -> Bool {
+        guard let origin = HTTPOrigin(url) else { return false }
         if let origins { return try origins.covers(origin) }
         return redirects.allSatisfy { HTTPOrigin($0.url) == origin }
     }

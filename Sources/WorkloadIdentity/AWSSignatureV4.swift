@@ -14,9 +14,12 @@ import OpenSSLCrypto
 /// An ``AWSRequestSigner`` signs each request of a client. Use this type for a single request, or
 /// for a URL that others use.
 ///
-/// Paths are normalized and encoded twice, except for services whose names begin with `s3`: the
-/// path is then the key of an object, and the request has `x-amz-content-sha256`. A `+` in a query
-/// means a space, as AWS reads it, and is sent as `%20`.
+/// Paths are normalized and encoded twice, except for `s3`, `s3express`, `s3-object-lambda` and
+/// `s3-outposts`: the path is then the key of an object, and the request has
+/// `x-amz-content-sha256`, as also for `aoss` and `glacier`. A `+` in a query means a space, as AWS
+/// reads it, and is sent as `%20`.
+///
+/// A value keeps the key that is derived for the day, so keep the value for further requests.
 public struct AWSSignatureV4: Sendable {
     /// The part of the body that a signature covers.
     public enum Payload: Sendable, Hashable {
@@ -33,6 +36,13 @@ public struct AWSSignatureV4: Sendable {
     static let algorithm = "AWS4-HMAC-SHA256"
     private static let unsignedPayload = "UNSIGNED-PAYLOAD"
     private static let contentHash = "x-amz-content-sha256"
+    static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    /// The maximum size to hash without a suspension, which takes a millisecond.
+    private static let longestHashedAtOnce = 1 << 20
+    /// The services whose paths are the keys of objects, as in the rules of the SDKs.
+    private static let objectServices: Set<String> = ["s3", "s3express", "s3-object-lambda", "s3-outposts"]
+    /// Other services that require the hash of the body in a field.
+    private static let hashServices: Set<String> = ["aoss", "glacier"]
     /// Fields that proxies and transports change or add, as in the SDKs of AWS.
     private static let unsignedFields: Set<String> = [
         "accept-encoding", "authorization", "connection", "expect", "keep-alive", "proxy-authorization", "te",
@@ -50,6 +60,8 @@ public struct AWSSignatureV4: Sendable {
     var sendsContentHash: Bool
     /// A Boolean value that indicates whether the session token is signed; AWS IoT adds it later.
     var signsSessionToken: Bool
+    /// The latest key, which copies share.
+    private let latestKey = SharedValue<AWSSigningKey?>(nil)
 
     /// Creates a signer.
     ///
@@ -59,8 +71,8 @@ public struct AWSSignatureV4: Sendable {
     public init(service: String, region: String) {
         self.service = service
         self.region = region
-        keepsPath = service.hasPrefix("s3")
-        sendsContentHash = keepsPath
+        keepsPath = Self.objectServices.contains(service)
+        sendsContentHash = keepsPath || Self.hashServices.contains(service)
         signsSessionToken = service != "iotdevicegateway"
     }
 
@@ -109,7 +121,8 @@ public struct AWSSignatureV4: Sendable {
     ///   - credentials: The credentials. The URL is valid at most as long as they are.
     ///   - duration: The duration from one second through seven days.
     ///   - date: The time from which it's valid. The default is now.
-    /// - Returns: The URL. For S3, it's valid for every body, and otherwise for none.
+    /// - Returns: The URL, without an older signature. For S3, it's valid for every body unless the
+    ///   header fields have `x-amz-content-sha256`, and otherwise for none.
     /// - Throws: ``WorkloadIdentityError`` with the code `unsignableRequest` for an invalid
     ///   duration or a URL without a host, or `malformedToken` if the credentials have invalid
     ///   characters.
@@ -126,7 +139,7 @@ public struct AWSSignatureV4: Sendable {
             throw Self.unsignable("a presigned URL is valid for one second through seven days; pass another duration")
         }
         let target = try AWSRequestTarget(url)
-        let hash = keepsPath ? Self.unsignedPayload : try Self.hash(of: [])
+        let hash = headers[Self.contentHash] ?? (keepsPath ? Self.unsignedPayload : Self.emptyHash)
         let signed = try signedQuery(
             SignedParts(method: method.rawValue, path: target.path, query: target.query, contentHash: hash),
             host: target.host,
@@ -151,8 +164,8 @@ public struct AWSSignatureV4: Sendable {
 
     /// A signature and what it's computed from.
     struct Signature {
-        var canonicalRequest: String
-        var stringToSign: String
+        var canonicalRequest: [UInt8]
+        var stringToSign: [UInt8]
         var text: String
     }
 
@@ -163,20 +176,21 @@ public struct AWSSignatureV4: Sendable {
         with credentials: AWSCredentials,
         at date: Date
     ) throws -> (fields: HTTPHeaders, signature: Signature) {
-        let (accessKeyID, sessionToken) = try (credentials.checkedAccessKeyID(), credentials.checkedSessionToken())
         let time = AWSTime(date)
-        var headers = headers.without(["Authorization", "X-Amz-Date", "X-Amz-Security-Token"])
+        let key = try key(for: credentials, time)
+        let sessionToken = credentials.sessionToken?.expose { $0 }
+        var headers = headers
+        for name in ["Authorization", "X-Amz-Date", "X-Amz-Security-Token"] { headers[name] = nil }
         if sendsContentHash { headers[Self.contentHash] = parts.contentHash }
-        headers.append(name: "X-Amz-Date", value: time.text)
+        headers.append(name: "X-Amz-Date", value: time.description)
         if let sessionToken, signsSessionToken { headers.append(name: "X-Amz-Security-Token", value: sessionToken) }
-        let fields = AWSCanonical.fields(headers, host: host) { !Self.unsignedFields.contains($0) }
-        let signature = try signature(parts, AWSCanonical.query(parts.query), fields, credentials, time)
+        let fields = AWSCanonical.Fields(headers, host: host, omitting: Self.unsignedFields)
+        let signature = try signature(parts, AWSCanonical.query(parts.query), fields, key, time)
         if let sessionToken, !signsSessionToken { headers.append(name: "X-Amz-Security-Token", value: sessionToken) }
-        let names = fields.map(\.name).joined(separator: ";")
         headers.append(
             name: "Authorization",
-            value: "\(Self.algorithm) Credential=\(accessKeyID)/\(scope(time)), SignedHeaders=\(names), "
-                + "Signature=\(signature.text)"
+            value: "\(Self.algorithm) Credential=\(credentials.accessKeyID)/\(key.scope), "
+                + "SignedHeaders=\(fields.signedHeaders), Signature=\(signature.text)"
         )
         return (headers, signature)
     }
@@ -189,20 +203,21 @@ public struct AWSSignatureV4: Sendable {
         lifetime: Int,
         at date: Date
     ) throws -> (query: String, signature: Signature) {
-        let (accessKeyID, sessionToken) = try (credentials.checkedAccessKeyID(), credentials.checkedSessionToken())
         let time = AWSTime(date)
-        let fields = AWSCanonical.fields(headers, host: host) { !Self.unsignedFields.contains($0) }
-        var query = parts.query
+        let key = try key(for: credentials, time)
+        let sessionToken = credentials.sessionToken?.expose { $0 }
+        let fields = AWSCanonical.Fields(headers, host: host, omitting: Self.unsignedFields)
+        var query = AWSCanonical.unsignedQuery(parts.query)
         let add = { (name: String, value: String) in
             query += "\(query.isEmpty ? "" : "&")\(name)=\(PercentEncoding.encode(value))"
         }
         add("X-Amz-Algorithm", Self.algorithm)
-        add("X-Amz-Credential", "\(accessKeyID)/\(scope(time))")
-        add("X-Amz-Date", time.text)
-        add("X-Amz-SignedHeaders", fields.map(\.name).joined(separator: ";"))
+        add("X-Amz-Credential", "\(credentials.accessKeyID)/\(key.scope)")
+        add("X-Amz-Date", time.description)
+        add("X-Amz-SignedHeaders", fields.signedHeaders)
         add("X-Amz-Expires", String(lifetime))
         if let sessionToken, signsSessionToken { add("X-Amz-Security-Token", sessionToken) }
-        let signature = try signature(parts, AWSCanonical.query(query), fields, credentials, time)
+        let signature = try signature(parts, AWSCanonical.query(query), fields, key, time)
         if let sessionToken, !signsSessionToken { add("X-Amz-Security-Token", sessionToken) }
         add("X-Amz-Signature", signature.text)
         return (query, signature)
@@ -210,44 +225,43 @@ public struct AWSSignatureV4: Sendable {
 
     private func signature(
         _ parts: SignedParts,
-        _ query: String,
-        _ fields: [(name: String, value: String)],
-        _ credentials: AWSCredentials,
+        _ query: [UInt8],
+        _ fields: AWSCanonical.Fields,
+        _ key: AWSSigningKey,
         _ time: AWSTime
     ) throws -> Signature {
         let path = keepsPath ? AWSCanonical.objectPath(parts.path) : AWSCanonical.path(parts.path)
-        let lines = fields.map { "\($0.name):\($0.value)\n" }.joined()
-        let names = fields.map(\.name).joined(separator: ";")
-        let canonical = "\(parts.method)\n\(path)\n\(query)\n\(lines)\n\(names)\n\(parts.contentHash)"
-        let stringToSign =
-            "\(Self.algorithm)\n\(time.text)\n\(scope(time))\n\(try Self.hash(of: Array(canonical.utf8)))"
-        let code = try credentials.checkedSecretKey { secret in
-            var key = Array("AWS4\(secret)".utf8)
-            for part in [time.day, region, service, "aws4_request"] { key = try Self.code(for: part, key) }
-            return try Self.code(for: stringToSign, key)
-        }
-        return Signature(canonicalRequest: canonical, stringToSign: stringToSign, text: code.hexadecimal)
+        let canonical = AWSCanonical.lines(
+            Array(parts.method.utf8),
+            path,
+            query,
+            fields.lines,
+            fields.names,
+            Array(parts.contentHash.utf8)
+        )
+        let stringToSign = AWSCanonical.lines(
+            Array(Self.algorithm.utf8),
+            time.text,
+            Array(key.scope.utf8),
+            try AWSCanonical.hash(of: canonical)
+        )
+        return Signature(
+            canonicalRequest: canonical,
+            stringToSign: stringToSign,
+            text: try key.signature(of: stringToSign)
+        )
     }
 
-    private func scope(_ time: AWSTime) -> String { "\(time.day)/\(region)/\(service)/aws4_request" }
-
-    private static func code(for text: String, _ key: [UInt8]) throws -> [UInt8] {
-        let key = key.withBytes { SecretBytes(copying: $0) }
-        return try Array(text.utf8).withBytes { bytes throws(CryptoError) in
-            try HMAC(.sha256, key: key).authenticationCode(for: bytes)
-        }
-    }
-
-    static func hash(of octets: [UInt8]) throws -> String {
-        try octets.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }.hexadecimal
+    private func key(for credentials: AWSCredentials, _ time: AWSTime) throws -> AWSSigningKey {
+        if let key = latestKey.value, key.serves(credentials, at: time) { return key }
+        let key = try AWSSigningKey(credentials, at: time, region: region, service: service)
+        latestKey.replace(with: key)
+        return key
     }
 
     // MARK: The body
 
     private func contentHash(of request: HTTPRequest, _ payload: Payload) async throws -> String {
-        guard [service, region].allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(AWSCanonical.isNameCharacter) }) else {
-            throw Self.unsignable("the names of the service and the region are letters, digits, “-”, “_” and “.”")
-        }
         let isEmpty = request.body.contentLength == 0
         if keepsPath, request.body.contentLength == nil, request.headers["Content-Length"] == nil {
             throw Self.unsignable("S3 requires the length of a body; pass it with the stream")
@@ -268,136 +282,16 @@ public struct AWSSignatureV4: Sendable {
                     + "read twice, set \(Self.contentHash), or for S3 leave the body unsigned"
             )
         }
-        guard !isEmpty else { return try Self.hash(of: []) }
+        guard !isEmpty else { return Self.emptyHash }
+        if case .data(let data) = request.body.source, data.count <= Self.longestHashedAtOnce {
+            return String(decoding: try AWSCanonical.hash(of: data.bytes), as: UTF8.self)
+        }
         let hasher = try HTTPDigest.Hasher([.sha256])
         try await request.body.read { part in try hasher.update(part) }
-        return Array(try hasher.finish()[.sha256] ?? Data()).hexadecimal
+        return String(decoding: AWSCanonical.hexadecimal(try hasher.finish()[.sha256] ?? Data()), as: UTF8.self)
     }
 
     static func unsignable(_ problem: String) -> WorkloadIdentityError {
         WorkloadIdentityError(.unsignableRequest, "the request can't be signed for AWS: \(problem)")
-    }
-}
-
-/// The time of a signature: `20150830T123600Z`.
-private struct AWSTime {
-    let day: String
-    let text: String
-
-    init(_ date: Date) {
-        // Years with four digits.
-        let seconds = min(max(Int(clamping: date.timeIntervalSince1970), 0), 253_402_300_799)
-        let (days, rest) = seconds.quotientAndRemainder(roundingDownBy: 86_400)
-        let (year, month, date) = HTTPDate.civil(days)
-        day = HTTPDate.padded(year, 4) + HTTPDate.padded(month, 2) + HTTPDate.padded(date, 2)
-        text = "\(day)T" + [rest / 3_600, rest / 60 % 60, rest % 60].map { HTTPDate.padded($0, 2) }.joined() + "Z"
-    }
-}
-
-/// The URL of a request as it's sent, and the parts of it that are signed.
-private struct AWSRequestTarget {
-    let path: String
-    let query: String
-    let host: String
-    /// The host that must be sent instead of the URL's spelling.
-    let replacedHost: String?
-    private let reference: URIReference
-
-    init(_ url: URL) throws(WorkloadIdentityError) {
-        guard let origin = HTTPOrigin(url), url.user == nil else {
-            throw AWSSignatureV4.unsignable("the URL has no host, or has user information; pass an absolute URL")
-        }
-        var reference = URIReference(url.absoluteString)
-        reference.fragment = nil
-        reference.query = reference.query.map { query in query.replacing("+", with: "%20") }
-        path = reference.path.isEmpty ? "/" : reference.path
-        query = reference.query ?? ""
-        let isDefault = origin.port == (origin.scheme == "https" ? 443 : 80)
-        host = isDefault ? origin.host : origin.description
-        replacedHost = reference.authority == host ? nil : host
-        self.reference = reference
-    }
-
-    var url: URL { URL(string: reference.text) ?? URL(filePath: "/") }
-
-    func url(query: String) -> URL? {
-        var signed = reference
-        signed.query = query
-        if signed.path.isEmpty { signed.path = "/" }
-        return URL(string: signed.text)
-    }
-}
-
-/// The canonical forms of a request's parts.
-enum AWSCanonical {
-    static func isNameCharacter(_ byte: UInt8) -> Bool {
-        PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
-    }
-
-    /// The path of an object: each segment is decoded, and encoded once.
-    static func objectPath(_ path: String) -> String {
-        let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        return segments.map { segment in
-            let octets = PercentEncoding.decode(octets: segment) ?? Array(segment)
-            return PercentEncoding.encode(octets: octets, keeping: PercentEncoding.isUnreserved)
-        }.joined(separator: "/")
-    }
-
-    /// Any other path, without empty and dot segments, and encoded once more.
-    static func path(_ path: String) -> String {
-        var segments: [Substring.UTF8View] = []
-        for segment in path[...].utf8.split(separator: UInt8(ascii: "/")) {
-            if segment.elementsEqual("..".utf8) {
-                _ = segments.popLast()
-            } else if !segment.elementsEqual(".".utf8) {
-                segments.append(segment)
-            }
-        }
-        let text = segments.map { PercentEncoding.encode(octets: $0, keeping: PercentEncoding.isUnreserved) }
-        let end = path.utf8.last == UInt8(ascii: "/") && !segments.isEmpty ? "/" : ""
-        return "/" + text.joined(separator: "/") + end
-    }
-
-    /// The parameters in the order of their encoded names and values.
-    static func query(_ query: String) -> String {
-        let pairs = query.utf8.split(separator: UInt8(ascii: "&")).map { pair in
-            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            return (name: encoded(pair[..<end]), value: encoded(pair[end...].dropFirst()))
-        }
-        let sorted = pairs.sorted { left, right in
-            if left.name.utf8.elementsEqual(right.name.utf8) {
-                return left.value.utf8.lexicographicallyPrecedes(right.value.utf8)
-            }
-            return left.name.utf8.lexicographicallyPrecedes(right.name.utf8)
-        }
-        return sorted.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
-    }
-
-    private static func encoded(_ octets: Substring.UTF8View) -> String {
-        PercentEncoding.encode(
-            octets: PercentEncoding.decode(octets: octets) ?? Array(octets),
-            keeping: PercentEncoding.isUnreserved
-        )
-    }
-
-    /// The fields to sign in the order of their lowercase names.
-    static func fields(
-        _ headers: HTTPHeaders,
-        host: String,
-        _ isSigned: (String) -> Bool
-    ) -> [(name: String, value: String)] {
-        var values: [String: [String]] = headers["Host"] == nil ? ["host": [host]] : [:]
-        for field in headers {
-            let name = field.name.lowercased()
-            if isSigned(name) { values[name, default: []].append(trimmed(field.value)) }
-        }
-        let sorted = values.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-        return sorted.map { ($0.key, $0.value.joined(separator: ",")) }
-    }
-
-    /// Removes white space at the ends, and all but one space elsewhere.
-    private static func trimmed(_ value: String) -> String {
-        let words = value.utf8.split { $0 == 0x20 || (0x09...0x0D).contains($0) }
-        return words.map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
     }
 }

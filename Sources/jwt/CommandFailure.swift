@@ -10,6 +10,8 @@ struct CommandFailure: Error {
 
         static let rejected = Code(exitStatus: 1)
         static let failed = Code(exitStatus: 2)
+        /// The command line names something that isn't there, such as an unset variable.
+        static let misused = Code(exitStatus: Program.usageStatus)
     }
 
     let code: Code
@@ -97,7 +99,7 @@ struct CommandFailure: Error {
     /// The error code for programs.
     ///
     /// It is the code of the cause, such as `expired` or `incorrectPassword`; `serverError`;
-    /// `system` for a failed system call; otherwise `rejected` or `failed`.
+    /// `system` for a failed system call; otherwise `rejected`, `usage` or `failed`.
     var reason: String {
         switch cause {
         case let error as TokenError: error.code.description
@@ -107,7 +109,7 @@ struct CommandFailure: Error {
         case let error as NetworkError: error.code.description
         case is ServerError: "serverError"
         case is FileDescriptor.Failure: "system"
-        default: code == .rejected ? "rejected" : "failed"
+        default: code == .rejected ? "rejected" : code == .misused ? "usage" : "failed"
         }
     }
 
@@ -143,7 +145,7 @@ extension NetworkError {
 
 /// The command's words for advice about the API of the package.
 enum CommandWords {
-    private static let words: KeyValuePairs = [
+    static let words: KeyValuePairs = [
         "use JWSVerifier to verify JSON": "verify it with jwt jws verify",
         "use JWSVerifier to verify it": "verify it with jwt jws verify",
         "; use SDJWTVerifier": "; verify it with jwt sd verify",
@@ -167,6 +169,37 @@ enum CommandWords {
         "; raise firstByteTimeout of RequestOptions": "",
         ", or raise connectTimeout of CurlTransport.Configuration": "",
         "; raise connectTimeout of CurlTransport.Configuration": "",
+        " (connectTimeout)": "",
+        " (firstByteTimeout)": "",
+        " (idleTimeout)": "",
+        " (maximumExpansion)": "",
+        " (maximumHeaderSize)": "",
+        "; raise maximumBodySize or request less data": "",
+        "; use RedirectPolicy.never to receive it": "; omit --location to receive it",
+        " or disable decodesContent": " with --header",
+        "; set TLSConfiguration.clientIdentity": "",
+        "try `ClientSecretBasic.Encoding.form` (jwt token --basic-encoding form)": "try --basic-encoding form",
+        "try `ClientSecretBasic.Encoding.raw` (jwt token --basic-encoding raw)": "try --basic-encoding raw",
+        "; set the server's `omitsTokenType` to accept it": "",
+        "if the server rejects expired refresh tokens so, set its `endsGrantsWithInvalidRequest`":
+            "if the refresh token has expired, get a new one",
+        ", or pass isReusable: true if the server accepts an assertion more than once": "",
+        "; if the server accepts each only once, pass isReusable: false": "",
+        "the authenticator's `resources` don't have": "--api doesn't name",
+        "; pass .systemAssigned": "; use --from azure",
+        "pass .clientID(…), which": "use --from azure:CLIENT_ID with the ID that",
+        "the policy requires more valid signatures": "--signatures requires more valid signatures",
+        "each key and policy has its own entry: set the verifier's algorithm to":
+            "the key has its own name: pass --alg",
+        "; if it's detached, pass it to the verifier": "; if it's detached, pass it with --payload FILE",
+        "any of the verifier's matching keys": "any of the matching keys",
+        "the policy's limit": "the limit",
+        "the policy accepts": "the options accept",
+        "the policy doesn't allow": "the options don't allow",
+        "the policy expects": "the options expect",
+        "the policy prohibits": "the options prohibit",
+        "the policy requires": "the options require",
+        "convert it with “ssh-keygen -p -m PKCS8”": "convert a copy with “ssh-keygen -p -m PKCS8 -f COPY”",
     ]
 
     static func plain(_ message: String) -> String {

@@ -180,6 +180,9 @@ struct LimitsTests {
         "the validity of a URL that is signed for AWS": [
             "WorkloadIdentity/AWSSignatureV4.swift | longestValidity = "
         ],
+        "the difference of AWS's clock that a signer learns": [
+            "WorkloadIdentity/AWSRequestSigner.swift | longestSkew = "
+        ],
         "a session's token of EC2's metadata service": [
             "WorkloadIdentity/AWSMetadataCredentials.swift | answer.count <= "
         ],

@@ -196,7 +196,7 @@ struct ArgumentParser {
             let expected = definition.operands.map(\.name).joined(separator: " ")
             throw error(
                 expected.isEmpty
-                    ? "unexpected argument: this command takes only options"
+                    ? "unexpected argument: this command takes only options" + ForeignNames.advice(in: definition)
                     : "unexpected argument: expected only \(expected)"
             )
         }
@@ -269,9 +269,18 @@ enum ForeignNames {
     private static let options: [String: [String]] = [
         "exp": ["expires-in"], "expiry": ["expires-in"], "expires": ["expires-in"], "not-after": ["expires-in"],
         "payload": ["claim"], "P": ["claim"], "algorithm": ["alg"], "A": ["alg"], "private-key": ["key"],
+        "S": ["key-env"], "j": ["json"], "kty": ["alg"], "crv": ["alg"], "curve": ["alg"],
         "public-key": ["key", "verify-key"], "jwk": ["key", "verify-key"], "signing-key": ["key"],
         "token-url": ["token-endpoint"], "scopes": ["scope"], "cacert": ["roots"], "max-time": ["timeout"],
         "insecure": ["roots"], "u": ["client-id"], "user": ["client-id"],
+    ]
+
+    /// Those of curl, for `jwt request`.
+    private static let curlOptions = [
+        "A": "header", "b": "header", "cookie": "header", "e": "header", "referer": "header", "user-agent": "header",
+        "data-ascii": "data", "data-binary": "data", "data-raw": "data", "data-urlencode": "data", "T": "data",
+        "upload-file": "data", "I": "request", "head": "request", "m": "timeout", "O": "out", "remote-name": "out",
+        "w": "json", "write-out": "json",
     ]
 
     static func command(for name: String, in names: [String]) -> String? {
@@ -280,7 +289,8 @@ enum ForeignNames {
 
     /// Returns the end of a message about an unknown option, or an empty string.
     static func answer(to name: String, in command: CommandDefinition) -> String {
-        if let option = options[name]?.lazy.compactMap({ name in
+        let curl = command.name == "request" ? curlOptions[name].map { [$0] } : nil
+        if let option = (curl ?? options[name])?.lazy.compactMap({ name in
             command.allOptions.first { $0.longName == name }
         }).first {
             let reason = name == "insecure" ? "; certificates are always verified" : ""
@@ -290,11 +300,22 @@ enum ForeignNames {
         case "output", "out", "o", "O": return "; the result is on standard output: redirect it with > FILE"
         case _ where command.name == "verify" && ["nbf", "iat", "exp", "not-before", "issued-at"].contains(name):
             return "; the claim is always checked, as of now or of --at TIME"
+        case _ where command.name == "request" && ["s", "silent", "S", "show-error", "compressed"].contains(name):
+            return "; it's the default"
+        case _ where command.name == "request" && ["x", "proxy"].contains(name):
+            return "; set the environment variable https_proxy"
+        case "S" where command.name == "decode": return "; jwt verify checks the signature"
         case "v", "verbose": return "; jwt request has --verbose"
         case "X", "request": return "; jwt request has --request"
         case "insecure": return "; nothing that this command does depends on it"
         case "keyid", "kid": return "; the token's kid selects the key"
         default: return ""
         }
+    }
+
+    /// Returns the end of a message about an argument that isn't expected, or an empty string.
+    static func advice(in command: CommandDefinition) -> String {
+        let claims = command.allOptions.first { $0.longName == "claims" }
+        return claims.map { "; pass claims with --claim NAME=VALUE or \($0.synopsis)" } ?? ""
     }
 }

@@ -71,7 +71,7 @@ struct BatchRun {
         guard let token = String(validating: line, as: UTF8.self) else {
             throw TokenError(.malformedToken, "not a token: the input isn't valid UTF-8")
         }
-        return token
+        return TokenInput.unwrapped(token)
     }
 
     private func result(of line: LineReader.Line, _ body: ([UInt8]) throws -> Result) -> Result {

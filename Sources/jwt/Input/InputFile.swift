@@ -68,7 +68,7 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
     /// mistake.
     func value(for option: String) throws(CommandFailure) -> String {
         guard Self.isSet(name) else {
-            throw CommandFailure(.failed, "the environment variable for \(option) is unset or empty")
+            throw CommandFailure(.misused, "the environment variable for \(option) is unset or empty")
         }
         guard let text = Self.validText(of: name) else {
             throw CommandFailure(.failed, "the environment variable for \(option) isn't valid UTF-8")

@@ -42,12 +42,24 @@ struct TokenInput: Equatable {
         if let advice = advice(on: token) {
             throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: \(advice)"))
         }
-        return token
+        return Self.unwrapped(token)
+    }
+
+    /// Returns the token in a line that `jwt sign` prints with `--json` or `--batch`, or the text.
+    static func unwrapped(_ text: String) -> String {
+        guard text.utf8.starts(with: "{\"token\":".utf8) else { return text }
+        return (try? JSONObject(parsing: Array(text.utf8), limits: .document))?["token"]?.string ?? text
     }
 
     private func advice(on text: String) -> String? {
         if String(decoding: text.utf8.prefix(7), as: UTF8.self).isExactlyIgnoringASCIICase("bearer ") {
             return "it starts with “Bearer”, the scheme of the header field; remove that word"
+        }
+        if text.utf8.first == UInt8(ascii: "{"),
+            let response = try? JSONObject(parsing: Array(text.utf8), limits: .document),
+            let member = ["access_token", "id_token"].first(where: { response[$0]?.string != nil })
+        {
+            return "it's JSON whose member “\(member)” is one; extract it, for example with jq -r .\(member)"
         }
         // Text with three or five segments can be a token even if a file has that name.
         let dots = text.utf8.count { $0 == UInt8(ascii: ".") }

@@ -59,6 +59,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --alg ES256 --format jwk --password-env A => only PEM can be encrypted; use --format pem, or remove the password
         --alg ES256 --force=yes => --force doesn't take a value
         --alg ES256 key.pem => unexpected argument: this command takes only options
+        --kty EC => unknown option --kty; use --alg ALG
         --use sig => --alg ALG is required
         --use sig --alg A128KW => \
         --alg A128KW doesn't fit --use sig; use one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, \
@@ -88,7 +89,9 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --key --sub x => --key needs a value, but --sub follows
         --kid '' => --kid must not be empty
         --aud= => --aud must not be empty
-        secret => unexpected argument: this command takes only options
+        secret => \
+        unexpected argument: this command takes only options; pass claims with --claim NAME=VALUE or --claims FILE
+        -S x => unknown option -S; use --key-env NAME
         --typ a --header typ=b => typ is set by both --typ and --header; remove one
         --header b64=false => --header can't set b64; use --unencoded-payload
         --claim jti=1 --jti 2 => the claim jti is set by both --claim and --jti; remove one
@@ -225,7 +228,8 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         -k issuer.pem --hash sha-1 => --hash must be one of sha-256, sha-384, sha-512
         -k - --claims - => only one of the keys and the claims can come from standard input
         -k issuer.pem --claims - --holder-key - => only one of the keys and the claims can come from standard input
-        -k issuer.pem x => unexpected argument: this command takes only options
+        -k issuer.pem x => \
+        unexpected argument: this command takes only options; pass claims with --claim NAME=VALUE or --claims FILE
         -k issuer.pem --secret text => unknown option --secret
         $ jwt sd present
         x => \
@@ -345,6 +349,11 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         $C --key k --grant jwt_bearer => --grant jwt_bearer needs the platform's token: --from SOURCE
         $ jwt request
         get https://x $S => METHOD must be uppercase, such as GET
+        https://x {} $S => URL must be the last argument; pass a body with --data or --json-body
+        https://x -A a $S => unknown option -A; use --header NAME: VALUE
+        https://x --data-raw a $S => unknown option --data-raw; use --data TEXT|@FILE
+        https://x -O $S => unknown option -O; use --out FILE
+        https://x -s $S => unknown option -s; it's the default
         GET x $S => URL has no scheme; begin it with https://
         GET https://a:b@x.example $S => URL must be an https URL without a password or fragment
         GET http://x.example $S => URL must be an https URL; http is allowed only for this machine

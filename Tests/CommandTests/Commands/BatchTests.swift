@@ -41,6 +41,22 @@ struct BatchTests {
         }
     }
 
+    @Test("Verifies and decodes what was signed with --batch and --json, and says how to extract another token")
+    func ownOutput() throws {
+        for options in ["--batch", "--json"] {
+            let script = "echo '{\"sub\":\"a\"}' | jwt sign -k key.jwk --claims - \(options) > signed"
+            try #require(try BuiltProgram.shell(script, in: folder) == .success())
+            let verified = try BuiltProgram.shell("jwt verify -k key.jwk --allow-no-exp < signed", in: folder)
+            #expect(verified.status == 0 && verified.output.contains("\"sub\": \"a\""), "\(verified)")
+            let lines = try BuiltProgram.shell("jwt decode --batch < signed", in: folder)
+            #expect(lines.status == 0 && lines.output.contains("\"sub\":\"a\""), "\(lines)")
+        }
+        let response = try BuiltProgram.shell("echo '{\"access_token\":\"secret\"}' | jwt decode", in: folder)
+        #expect(response.failsInOneLine(1, "jwt decode: not a token: it's JSON whose member “access_token” is one"))
+        let text = try BuiltProgram.shell("echo '{\"token\":1}' | jwt verify -k key.jwk", in: folder)
+        #expect(text.status == 1, "\(text)")
+    }
+
     @Test("Adds claims from options to every line, and fails a line that sets the same claim")
     func addedClaims() throws {
         let file = try folder.write("{\"sub\":\"a\"}\n{\"iss\":\"x\"}\n{}\n", to: "claims.jsonl")

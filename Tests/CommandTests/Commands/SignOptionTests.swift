@@ -164,7 +164,15 @@ struct SignOptionTests {
         #expect(!wrong.errors.contains("swordfish"))
         let unset = try BuiltProgram.jwt.run("sign", "-k", path, "--password-env", "PW_UNSET")
         let message = "jwt sign: the environment variable for --password-env is unset or empty\n"
-        #expect(unset == .failure(2, message))
+        #expect(unset == .failure(64, message))
+        for variable in ["KEY_UNSET", "KEY_EMPTY"] {
+            let result = try BuiltProgram.jwt.run(
+                ["sign", "--json", "--key-env", variable, "-c", "a=1"],
+                environment: ["KEY_EMPTY": ""]
+            )
+            let problem = "the environment variable for --key-env is unset or empty"
+            #expect(result == .failure(64, #"{"error":{"code":"usage","message":"\#(problem)"}}"# + "\n"))
+        }
         let empty = try folder.write("\n", to: "empty")
         let none = try BuiltProgram.jwt.run("sign", "-k", path, "--password-file", empty)
         #expect(none == .failure(2, "jwt sign: \(empty): contains no password\n"))

@@ -97,7 +97,7 @@ struct VerificationKeysTests {
                 let own = try await verify("--discover", url + path, try token(issuer: url + path))
                 #expect(own.status == 0, "\(own)")
                 let other = try await verify("--discover", url + path, try token(issuer: url + "/x"))
-                let message = "the claim “iss” isn't the issuer that the policy expects"
+                let message = "the claim “iss” isn't the issuer that the options expect"
                 #expect(other == .failure(1, "jwt verify: \(message)\n"))
             }
             let place = url + "/c/.well-known/openid-configuration"

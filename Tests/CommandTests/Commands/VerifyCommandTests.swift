@@ -149,14 +149,14 @@ struct VerifyCommandTests {
             (full, "--aud c --aud b", nil), (full, "--audience=b --issuer me --subject alice", nil),
             (full, "--any-aud -c sub=bob", "the claim “sub” doesn't have the value of --claim"),
             (full, "--any-aud -c x=1", "the claim “x” is missing, but --claim requires it"),
-            (full, "--aud c --aud d", "the claim “aud” doesn't name the audience that the policy expects"),
-            (full, "--any-aud --iss you", "the claim “iss” isn't the issuer that the policy expects"),
-            (full, "--any-aud --sub bob", "the claim “sub” isn't the subject that the policy expects"),
-            (full, "--aud c", "the claim “aud” doesn't name the audience that the policy expects"),
-            (full, "--any-aud --typ JWT", "“typ” of the header is “at+jwt”, but the policy expects “JWT”"),
+            (full, "--aud c --aud d", "the claim “aud” doesn't name the audience that the options expect"),
+            (full, "--any-aud --iss you", "the claim “iss” isn't the issuer that the options expect"),
+            (full, "--any-aud --sub bob", "the claim “sub” isn't the subject that the options expect"),
+            (full, "--aud c", "the claim “aud” doesn't name the audience that the options expect"),
+            (full, "--any-aud --typ JWT", "“typ” of the header is “at+jwt”, but the options expect “JWT”"),
             ("-c exp=4102444800 -c iss=joe", "--iss joe", nil),
-            ("-c exp=4102444800", "--aud c", "the claim “aud” is missing, but the policy expects it"),
-            ("-c exp=4102444800", "--sub c", "the claim “sub” is missing, but the policy expects it"),
+            ("-c exp=4102444800", "--aud c", "the claim “aud” is missing, but the options expect it"),
+            ("-c exp=4102444800", "--sub c", "the claim “sub” is missing, but the options expect it"),
         ]
     )
     func policy(claims: String, options: String, message: String?) throws {
@@ -167,7 +167,7 @@ struct VerifyCommandTests {
 
     @Test("Requires an expiration time and a type that the policy names, and keeps white space inside a token")
     func otherTokens() throws {
-        #expect(try verify(token, "--typ JWT") == rejection("the header has no “typ”, but the policy expects “JWT”"))
+        #expect(try verify(token, "--typ JWT") == rejection("the header has no “typ”, but the options expect “JWT”"))
         #expect(try BuiltProgram.jwt.run("verify", "-k", key, "--allow-no-exp", token).status == 1)
         let result = try verify(token.replacing(".", with: " .", maxReplacements: 1))
         #expect(result.fails(1, "jwt verify: the header isn't base64url: "), "\(result)")

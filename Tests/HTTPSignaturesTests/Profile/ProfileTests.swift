@@ -111,6 +111,25 @@ struct ProfileTests {
         #expect(try await fixture.error(try await fixture.signed()) == nil)
     }
 
+    @Test("rejects each form of a prohibited component", .shows("M6"))
+    func prohibitedForms() async throws {
+        let digest: ComponentIdentifier = "content-digest"
+        for form in [digest, digest.structured, digest.binary, digest.member("sha-256")] {
+            var fixture = try SignatureFixture(
+                SignatureProfile(components: [.required(.method), .required(.targetURI), .required(form)])
+            )
+            let message = try await fixture.signed()
+            #expect(try await fixture.error(message) == nil)
+            fixture.profile.components = [.required(.method), .required(.targetURI)]
+            fixture.profile.prohibitedComponents = [digest]
+            #expect(try await fixture.error(message)?.code == .invalidComponent)
+            fixture.profile.components.append(.optional(form))
+            #expect(throws: HTTPSignatureError(.invalidProfile, "")) { _ = try fixture.signer() }
+            fixture.profile.prohibitedComponents = [digest.ofRequest]
+            #expect(try await fixture.error(message) == nil)
+        }
+    }
+
     @Test(
         "rejects a signature that is valid for too long",
         .shows("M5"),
@@ -136,7 +155,10 @@ struct ProfileTests {
 
     @Test(
         "takes a member of Signature-Input without components for malformed, not for absent",
-        arguments: ["this-is-not-a-list", "x=1", "x=(\"@method\");tag=\"a\", y=?0"]
+        arguments: [
+            "this-is-not-a-list", "x=1", "x=(\"@method\");tag=\"a\", y=?0", "sig1=(\"@method\");tag=app",
+            "sig1=(\"@method\");tag=:YXBw:", "sig2=(\"@method\");tag=\"a\"", "",
+        ]
     )
     func malformedMember(_ input: String) async throws {
         var fixture = try SignatureFixture()

@@ -312,6 +312,46 @@ struct AWSCredentialSourceTests {
         await expectFailure(of: .profile("none", environment: environment), .notConfigured, naming: "“none”")
     }
 
+    @Test("Reads names with spaces, indented settings, and “profile default” before “default”, as the AWS CLI")
+    func syntax() async throws {
+        let environment = try profiles(
+            """
+              [my profile]
+              ; comment
+              aws_access_key_id = AKID1
+                continued = value
+              aws_secret_access_key = s#1;2
+              aws_session_token = t\t; comment
+            """,
+            config: """
+                [profile default] # comment
+                aws_access_key_id = AKID2
+                s3 =
+                    aws_access_key_id = nested
+                aws_secret_access_key = explicit
+                [default]
+                aws_access_key_id = implicit
+                [profile 'my other']
+                aws_access_key_id = AKID3
+                aws_secret_access_key = s3
+                [profiles]
+                [profile]
+                """
+        )
+        let parts = { (name: String) in
+            try await AWSCredentialSource.profile(name, environment: environment).credentials().parts
+        }
+        #expect(try await parts("my profile") == ["AKID1", "s#1;2", "t"])
+        #expect(try await parts("default") == ["AKID2", "explicit", nil])
+        #expect(try await parts("my other") == ["AKID3", "s3", nil])
+        for name in ["s", ""] {
+            await expectFailure(of: .profile(name, environment: environment), .notConfigured, naming: "no profile")
+        }
+        let reversed = try profiles(config: "[default]\nregion=x\n[profile default]\nlogin_session = arn")
+        await expectFailure(of: .profile(environment: reversed), .invalidConfiguration, naming: "login_session")
+        #expect(AWSCredentialSource.default(environment: reversed).name == "the profile “default”")
+    }
+
     @Test("Finds the files in the home folder, and refuses those that others can change", .shows("W35"))
     func files() async throws {
         let home = folder.url.appending(path: ".aws")

@@ -158,6 +158,53 @@ struct AWSRequestSignerTests {
         #expect(transport.requests.count == 1)
     }
 
+    @Test("Learns no time from another origin after a redirect, and none of another day", .shows("W36"))
+    func foreignTime() async throws {
+        let rejection = Self.rejections()[0]
+        let foreign = time.transport(
+            .status(307, headers: ["Location": "https://other.example/"]),
+            rejection,
+            .status(200)
+        )
+        let client = client(foreign)
+        await #expect(throws: ServerError.self) { _ = try await client.response(for: URLRequest(url: Self.url)) }
+        _ = try await client.response(for: URLRequest(url: Self.url))
+        #expect(Self.times(foreign) == ["20010909T014640Z", nil, "20010909T014640Z"])
+        let late = time.transport(Self.rejections(hour: "Tue, 11 Sep 2001 01:46:40 GMT")[0], .status(200))
+        await #expect(throws: ServerError.self) {
+            _ = try await self.client(late).response(for: URLRequest(url: Self.url))
+        }
+        #expect(late.requests.count == 1)
+    }
+
+    @Test("Requests that fail together wait for the same new credentials")
+    func expiredTogether() async throws {
+        let count = Mutex(0)
+        let source = AWSCredentialSource("test", environment: time.awsEnvironment(nil)) { [time] _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number > 1 { for _ in 1...100 { await Task.yield() } }
+            return AWSCredentials(
+                accessKeyID: "KEY\(number)",
+                secretAccessKey: Secret("s"),
+                expiry: time.now + .seconds(3_600)
+            )
+        }
+        let transport = MockTransport(time: time.patientSource) { request in
+            let isOld = request.headers["Authorization"]?.contains("KEY1/") ?? true
+            let body = Data(#"{"__type":"ExpiredTokenException"}"#.utf8)
+            return isOld ? HTTPTransportResponse(status: 400, body: body) : HTTPTransportResponse(status: 200)
+        }
+        let client = client(transport, credentials: source)
+        try await withThrowingTaskGroup { group in
+            for _ in 1...8 { group.addTask { _ = try await client.response(for: URLRequest(url: Self.url)) } }
+            try await group.waitForAll()
+        }
+        #expect(count.withLock { $0 } == 2)
+    }
+
     @Test("Replaces credentials that have expired for AWS once, and repeats the request with new ones")
     func expired() async throws {
         let count = Mutex(0)

@@ -121,7 +121,7 @@ struct RequestCommand: Sendable {
 
     private func run(on console: Console) throws {
         let signing = try signature?.interceptors(for: request.origins, console)
-        let fields = try request.fields(hasToken: token != nil)
+        let fields = try request.fields(setsAuthorization: token != nil || aws != nil)
         let log = try request.isVerbose ? [WireLog(console: console, redaction: request.redaction())] : []
         let access = try token?.access(console, interceptors: log)
         let body = try request.body()

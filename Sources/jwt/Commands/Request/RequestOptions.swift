@@ -100,6 +100,9 @@ struct RequestOptions: Sendable {
         let first = arguments.operands.first ?? ""
         if arguments.operands.count > 1 {
             guard stated == nil else { throw arguments.usageError("--request and METHOD can't be combined") }
+            guard !first.contains("://") else {
+                throw arguments.usageError("URL must be the last argument; pass a body with --data or --json-body")
+            }
             return try checked(first, "METHOD", arguments)
         }
         if let stated { return try checked(stated, "--request", arguments) }
@@ -160,12 +163,12 @@ struct RequestOptions: Sendable {
         return Redaction.standard.adding(headers: hidden.map(\.name))
     }
 
-    func fields(hasToken: Bool) throws(CommandFailure) -> HTTPHeaders {
+    func fields(setsAuthorization: Bool) throws(CommandFailure) -> HTTPHeaders {
         var fields = HTTPHeaders()
         for field in try headers.map({ header throws(CommandFailure) in try header.fields() }).joined() {
             fields.append(name: field.name, value: field.value)
         }
-        for name in ["Authorization", "DPoP"] where hasToken && fields[name] != nil {
+        for name in ["Authorization", "DPoP"] where setsAuthorization && fields[name] != nil {
             throw CommandFailure(.failed, "the command sets \(name) itself; remove this header field")
         }
         if fields["Content-Type"] == nil {

@@ -263,7 +263,7 @@ struct DecryptCommandTests {
                 #expect(try shell("jwt decrypt -k secret.jwk < jwe").output == "x")
             } else {
                 let message = try refusal("jwt decrypt -k secret.jwk < jwe", "algorithmMismatch")
-                #expect(message.hasSuffix("which the policy doesn't allow; the key is for A256KW"))
+                #expect(message.hasSuffix("which the options don't allow; the key is for A256KW"))
             }
         }
     }
@@ -273,9 +273,9 @@ struct DecryptCommandTests {
         #expect(try shell("jwt decrypt -k key.pem --alg ECDH-ES+A256KW --enc A256GCM < jwe").status == 0)
         #expect(try shell("jwt decrypt -k key.pem --alg ECDH-ES --alg ECDH-ES+A256KW < jwe").status == 0)
         let algorithm = try refusal("jwt decrypt -k key.pem --alg ECDH-ES < jwe", "algorithmMismatch")
-        #expect(algorithm.hasSuffix("which the policy doesn't allow; the key is for ECDH-ES, according to --alg"))
+        #expect(algorithm.hasSuffix("which the options don't allow; the key is for ECDH-ES, according to --alg"))
         let encryption = try refusal("jwt decrypt -k key.pem --enc A128GCM < jwe", "algorithmMismatch")
-        #expect(encryption.hasSuffix("which the policy doesn't allow; --enc A128GCM excludes it"))
+        #expect(encryption.hasSuffix("which the options don't allow; --enc A128GCM excludes it"))
     }
 
     @Test("Never accepts RSA1_5, or a password-based token with a key")

@@ -32,6 +32,11 @@ struct AWSRequestTests {
         #expect(field.hasPrefix("AWS4-HMAC-SHA256 Credential=\(scope), SignedHeaders=\(names), Signature="))
         #expect(request.headers["X-Amz-Security-Token"] == "t")
         #expect(scene.authorization.tokenRequestCount == 0)
+        let other = try await scene.jwt(
+            ["request", scene.origin + "/queue", "-H", "Authorization: Bearer x", "--aws-sigv4", "sqs/us-east-1"],
+            environment: Self.keys
+        )
+        #expect(other.fails(2, "jwt request: the command sets Authorization itself"), "\(other)")
     }
 
     @Test("Takes the credentials of a profile, and names what is missing")
