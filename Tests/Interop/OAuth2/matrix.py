@@ -1,11 +1,12 @@
 """Generates Docs/Interop.md from the tests' results: matrix.py FILE, to standard output.
 
-Each line of FILE is a feature, a server, and the result: `passed`, `lacks`, or `differs` with the
-description. For signed messages, it's an algorithm, the library, and the exchange that passed;
+Each line of FILE is a feature, a server, and the result: `passed`, `lacks`, or `differs`, `server` or
+`library` with the description. For signed messages, it's an algorithm, the library, and the exchange that passed;
 for access tokens, an algorithm, the resource server, and the result.
 """
 
 import importlib.metadata
+import pathlib
 import sys
 import textwrap
 
@@ -16,6 +17,10 @@ servers = {
     "idpyoidc": "idpyoidc",
     "canaille": "Canaille",
     "mock": "oidc-provider-mock",
+}
+results = {
+    "passed": "passed", "lacks": "not offered", "differs": "differs", "library": "library refuses",
+    "server": "server refuses",
 }
 order = [
     "Discovery (OpenID Connect)", "Discovery (RFC 8414)", "`none`", "`client_secret_basic`", "`client_secret_post`",
@@ -68,13 +73,19 @@ print("# Interoperation with other implementations\n")
 print(
     wrapped(
         "`bash Tests/Interop/run` starts other projects' authorization servers, runs `InteropTests` "
-        "against them over loopback connections, and generates this page. The tests verify each "
-        "result: “passed”, “not supported”, or “differs” with the number of a deviation from the "
-        "standard. For an unsupported feature, they also send a request, check the server's "
-        "metadata, and search the source of the server's library."
+        "against them over loopback connections, and generates this page. The tests verify each result. "
+        "The numbers are those of the deviations from the standards below."
     )
     + "\n"
 )
+print("""| result | meaning |
+|---|---|
+| passed | the feature works |
+| differs (n) | the feature works, and the server deviates from the standard |
+| library refuses (n) | the library rejects a response that the standard doesn't permit |
+| server refuses (n) | the server rejects a request that the standard permits |
+| not offered | the server doesn't have the feature; the tests also send a request, check the server's metadata, and search the source of its library |
+""")
 print(f"""| server | version | written in |
 |---|---|---|
 | [Glewlwyd](https://github.com/babelouest/glewlwyd) | Debian's package | C |
@@ -92,10 +103,11 @@ for feature in (f for f in order if f in features):
         if (feature, server) not in found:
             raise SystemExit(f"error: {feature} has no result for {servers[server]}")
         outcome, *reason = found[feature, server]
-        if outcome == "differs":
+        cell = results[outcome]
+        if reason:
             notes.append(f"{servers[server]}, {feature}: {reason[0]}.")
-            outcome = f"differs ({len(notes)})"
-        cells.append({"lacks": "not supported"}.get(outcome, outcome))
+            cell += f" ({len(notes)})"
+        cells.append(cell)
     print(f"| {feature} | " + " | ".join(cells) + " |")
 version = importlib.metadata.version("requests_oauth2client")
 sentence = (
@@ -145,6 +157,50 @@ print("""| use | tested |
 | `SigningService` with the transit engine | ES256, ES384, ES512, RS256, RS512, PS256, PS384, `EdDSA` and `Ed25519`; a signature of the key's next version is detected |
 | `VaultLoginSource` with tokens of the library | ES256, ES384, ES512, RS256, PS256 and `EdDSA`, login and renewal; OpenBao rejects another audience, issuer or key, an expired token, and the name `Ed25519` |
 | `IDTokenVerifier`, with OpenBao as the provider | discovery, authorization code with PKCE, RS256 ID token and UserInfo; a token for another client, a wrong secret and a swapped code are rejected |""")
+
+print("\n## Servers outside the gate\n")
+requirements = (pathlib.Path(__file__).parents[1] / "servers-requirements.txt").read_text(encoding="utf-8")
+pinned = dict(line.split("==") for line in requirements.splitlines() if "==" in line)
+print(
+    wrapped(
+        "`bash Tests/Interop/servers` runs these, which would take too long for the gate. All passed on "
+        "2026-11-30. The numbers are those of the deviations below."
+    )
+    + "\n"
+)
+print(f"""| server | version | tested |
+|---|---|---|
+| [etcd](https://github.com/etcd-io/etcd), three members with TLS and users | Debian's 3.4.23 | `TokenStoreConformance` for a user of its prefix; another password, prefix or root is rejected; the record survives the end of the leader |
+| [LemonLDAP::NG](https://lemonldap-ng.org/) as an OpenID provider | Debian's 2.16.1 | discovery, keys without `alg`, authorization code with PKCE, UserInfo, refresh (1), introspection, client credentials, `client_secret_basic` (2), JWT access tokens (3), `jwt token` and `jwt verify`; RFC 8414, revocation and DPoP aren't offered |
+| [Keystone](https://docs.openstack.org/keystone/) as an issuer of tokens | {pinned["keystone"]} | client credentials with `tls_client_auth`, and with `client_secret_basic` (4); certificate-bound tokens (5), signatures of JWTs; metadata, scopes, refresh tokens, RFC 7662 and RFC 7009 aren't offered; Keystone's API describes and ends tokens |
+""")
+for number, note in enumerate(
+    [
+        "LemonLDAP::NG, refresh: doesn't rotate refresh tokens; responds to expired ones with "
+        "`invalid_request`, which ends the grant with `endsGrantsWithInvalidRequest`.",
+        "LemonLDAP::NG, `client_secret_basic`: the server refuses form-encoded secrets, so use "
+        "`ClientSecretBasic.Encoding.raw`; it also refuses a secret with a colon, and one with which the header "
+        "field's base64 has `+` or `/`. For those, use `client_secret_post`.",
+        "LemonLDAP::NG, JWT access tokens: `typ` is `JWT`, `aud` is the client. The challenges of its 401 responses "
+        "lack the scheme, so an expired token that can't be replaced is a `protocolViolation`.",
+        "Keystone, `client_secret_basic`: the server refuses form-encoded secrets, so use "
+        "`ClientSecretBasic.Encoding.raw`.",
+        "Keystone, certificate-bound tokens: `x5t#S256` is the hash of the certificate's PEM text instead of its DER, "
+        "so only Keystone's own middleware accepts the tokens. Its API accepts them without the certificate.",
+    ],
+    1,
+):
+    print(wrapped(f"{number}. {note}", indent=3))
+
+print("\n## Tested with doubles only\n")
+print(
+    wrapped(
+        "These are tested only with doubles that follow their documentation, so test with the real ones before you "
+        "depend on them: HashiCorp's own Vault; Consul, which neither Debian 12 nor PyPI has; the API server of "
+        "Kubernetes; AWS, Azure, Google Cloud and the CI systems as sources of credentials, except for what moto "
+        "verifies; and the authorization servers Keycloak, Entra ID, Auth0, Okta, Cognito, Google and GitHub."
+    )
+)
 
 print("\n## HTTP message signatures\n")
 sentence = (

@@ -60,7 +60,7 @@ struct ClientServerTests {
                 let once = ClientRegistrar(server: server, client: peer.client, timing: .init(attempts: 1))
                 let error = await #expect(throws: OAuth2Error.self) { try await once.read(client) }
                 #expect(error?.status == 500)
-                return .differs("responds to all requests with 500 under Authlib 1.9.8")
+                return .serverRefuses("responds to all requests with 500 under Authlib 1.9.8")
             }
             let read = try await registrar.read(client)
             #expect(read.clientID == client.clientID)
@@ -144,7 +144,7 @@ struct ClientServerTests {
                 #expect((error?.cause as? TokenError)?.code == .typeMismatch)
                 // The server signs only on request.
                 _ = try await oauth.userInfo(subject: subject, authorized: client)
-                return .differs("its `typ` is `token-userinfo+jwt`, which the client rejects")
+                return .libraryRefuses("its `typ` is `token-userinfo+jwt`, which the client rejects")
             }
             let info = try await oauth.userInfo(subject: subject, authorized: client, keys: keys)
             #expect(info["name"] == "Ada Lovelace")

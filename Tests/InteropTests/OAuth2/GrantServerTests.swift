@@ -88,7 +88,7 @@ struct GrantServerTests {
                     return .lacks
                 }
                 #expect(refusal.serverCode == "invalid_grant")
-                return .differs("doesn't announce the grant, and rejects assertions signed with the client's key")
+                return .serverRefuses("doesn't announce the grant, and rejects assertions signed with the client's key")
             }
             let token = try await peer.source(grant, peer.authentication(peer.web)).token()
             #expect(try await peer.oauth().introspect(token.value).subject == "ada")
@@ -270,7 +270,9 @@ struct DeviceServerTests {
                 )
                 let error = await #expect(throws: OAuth2Error.self) { try await oauth.authorizeDevice(scope: "read") }
                 #expect(error?.status == 500)
-                return .differs("responds to all devices with 500 under oauthlib 4; its metadata lacks the endpoint")
+                return .serverRefuses(
+                    "responds to all devices with 500 under oauthlib 4; its metadata lacks the endpoint"
+                )
             }
             let oauth = try await peer.oauth()
             let begun = try await oauth.authorizeDevice(scope: peer == .glewlwyd ? "openid read" : "read")

@@ -247,8 +247,12 @@ enum InteropMatrix {
         case passed
         /// The server doesn't support the feature.
         case lacks
-        /// The server deviates from the standard, with a description.
+        /// The feature works, but the server deviates from the standard, with a description.
         case differs(String)
+        /// The server rejects what the standard permits, with a description.
+        case serverRefuses(String)
+        /// The library rejects what the standard doesn't permit, with a description.
+        case libraryRefuses(String)
     }
 
     /// Serializes the tests with Glewlwyd, which mixes up database rows of concurrent requests and
@@ -275,6 +279,8 @@ enum InteropMatrix {
             case .passed: "passed"
             case .lacks: "lacks"
             case .differs(let reason): "differs\t\(reason)"
+            case .serverRefuses(let reason): "server\t\(reason)"
+            case .libraryRefuses(let reason): "library\t\(reason)"
             }
         try append("\(feature)\t\(server.rawValue)\t\(words)")
     }

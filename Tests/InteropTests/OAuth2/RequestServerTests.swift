@@ -173,7 +173,9 @@ struct ProofServerTests {
                     return .lacks
                 }
                 try await hexadecimalDigests(peer)
-                return .differs("doesn't bind tokens; expects `ath` in hexadecimal, so it rejects correct proofs")
+                return .libraryRefuses(
+                    "doesn't bind tokens, which the client requires; expects `ath` in hexadecimal, so it rejects correct proofs"
+                )
             }
             let token = try await source.token()
             #expect(token.type.lowercased() == "dpop")

@@ -49,7 +49,7 @@ struct TokenServerTests {
                 let authentication = peer.authentication("service")
                 #expect(try await peer.refusal(of: grant, authentication).code == .unsupportedTokenType)
                 #expect(try await peer.refusal(of: grant, authentication).status == 500)
-                return .differs("returns the token type `access_token`; fails on the client's second request")
+                return .libraryRefuses("returns the token type `access_token`; fails on the client's second request")
             }
             if peer == .mock {
                 let refusal = try await peer.refusal(of: ClientCredentialsGrant(scope: "read"))
@@ -367,7 +367,7 @@ struct CodeServerTests {
             if peer == .mock {
                 let error = await #expect(throws: OAuth2Error.self) { try await tokens("none") }
                 #expect(error?.code == .invalidClient)
-                return .differs("registers such clients, but its token endpoint rejects them")
+                return .serverRefuses("registers such clients, but its token endpoint rejects them")
             }
             #expect(try await tokens("none").accessToken.type.lowercased() == "bearer")
             await #expect(throws: OAuth2Error.self) { try await tokens("none", isForged: true) }

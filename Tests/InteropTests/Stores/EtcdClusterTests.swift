@@ -10,10 +10,7 @@ import Testing
 @Suite(
     "etcd with TLS and users",
     .serialized,
-    .enabled(
-        if: Interop.variable("INTEROP_ETCD") != nil,
-        "requires servers that the gate doesn't start; run “bash Tests/Interop/servers”"
-    ),
+    .enabled(if: Interop.variable("INTEROP_ETCD") != nil, Interop.serversHint),
     .timeLimit(.minutes(20))
 )
 struct EtcdClusterTests {
