@@ -44,7 +44,7 @@ struct ClientAuthenticationTests {
         scene.authorization.register(.init(id: "raw", authentication: authentication))
         let flags = ["token", "--issuer", scene.issuer, "--client-id", "raw", "--client-secret-env", "S"]
         let bad = try await scene.jwt(flags, environment: ["S": Self.secret])
-        #expect(bad.status == 1 && bad.errors.contains("--basic-encoding raw) [invalid_client]"), "\(bad)")
+        #expect(bad.status == 1 && bad.errors.contains("try --basic-encoding raw [invalid_client]"), "\(bad)")
         let good = try await scene.jwt(flags + ["--basic-encoding", "raw"], environment: ["S": Self.secret])
         #expect(good.status == 0 && good.errors == "", "\(good)")
         let misuse = try await scene.jwt(
