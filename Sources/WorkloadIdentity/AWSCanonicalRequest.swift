@@ -182,16 +182,12 @@ enum AWSCanonical {
 
         /// Appends a value without white space at the ends, and with a single space elsewhere.
         private mutating func append(trimmed value: String) {
-            let start = lines.count
-            var isSpace = false
-            for byte in value.utf8 {
-                if byte == 0x20 || (0x09...0x0D).contains(byte) {
-                    isSpace = lines.count > start
-                } else {
-                    if isSpace { lines.append(0x20) }
-                    isSpace = false
-                    lines.append(byte)
-                }
+            let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+            // Most values, such as a session's token, have none.
+            guard value.utf8.contains(where: isSpace) else { return lines += value.utf8 }
+            for (index, word) in value.utf8.split(whereSeparator: isSpace).enumerated() {
+                if index > 0 { lines.append(0x20) }
+                lines += word
             }
         }
     }

@@ -189,8 +189,7 @@ enum CommandWords {
         "; pass .systemAssigned": "; use --from azure",
         "pass .clientID(…), which": "use --from azure:CLIENT_ID with the ID that",
         "the policy requires more valid signatures": "--signatures requires more valid signatures",
-        "each key and policy has its own entry: set the verifier's algorithm to":
-            "the key has its own name: pass --alg",
+        ", for which each key and policy has its own entry: set the verifier's algorithm to": "; pass --alg",
         "; if it's detached, pass it to the verifier": "; if it's detached, pass it with --payload FILE",
         "any of the verifier's matching keys": "any of the matching keys",
         "the policy's limit": "the limit",
