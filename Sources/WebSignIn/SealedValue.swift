@@ -82,6 +82,8 @@ struct CookieFormat: Sendable {
 struct Attempt: Sendable {
     static let lifetime = 600
     static let maximumCount = 4
+    /// The largest sum of the sizes of the cookies of a browser.
+    static let maximumSize = 4 << 10
     static let prefix = "signin-"
 
     var provider: String
@@ -122,7 +124,8 @@ struct Attempt: Sendable {
         provider: String,
         request: AuthorizationRequest,
         returnPath: String,
-        requirement: SignInRequirement,
+        acr: [String],
+        maximumAge: Int?,
         subject: String?,
         sessionKey: String?,
         began: Double
@@ -132,8 +135,8 @@ struct Attempt: Sendable {
         nonce = request.nonce
         codeVerifier = request.codeVerifier.value.expose { $0 }
         self.returnPath = returnPath
-        acr = requirement.acr
-        maximumAge = requirement.maximumSeconds
+        self.acr = acr
+        self.maximumAge = maximumAge
         self.subject = subject
         self.sessionKey = sessionKey
         self.began = began

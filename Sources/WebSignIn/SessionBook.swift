@@ -106,7 +106,8 @@ struct SessionBook: Sendable {
     func session(key: String, isUse: Bool = true) async throws(SignInError) -> UserSession? {
         guard let stored = try await storing({ try await store.read(key) }),
             var record = sealed.open(stored.value).flatMap(SessionRecord.init), record.key == key,
-            let provider = providers.first(where: { $0.name == record.provider }), provider.issuer == record.issuer
+            let provider = providers.first(where: { $0.name == record.provider }),
+            provider.hasTenants || provider.issuer.isExactly(record.issuer)
         else { return nil }
         let now = now
         let idle = Self.seconds(options.idleLifetime)
@@ -130,7 +131,7 @@ struct SessionBook: Sendable {
             subject: record.subject,
             claims: record.claims,
             values: record.values,
-            authenticated: record.authenticated,
+            authenticationTime: record.authenticationTime,
             acr: record.claims["acr"]?.string,
             expiry: Date(timeIntervalSince1970: record.end),
             authenticator: authenticator,

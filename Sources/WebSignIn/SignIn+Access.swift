@@ -25,9 +25,9 @@ extension SignIn {
     ///
     /// - A page that a person opens is redirected to the sign-in, and returns afterwards. Other
     ///   requests get 401, because a script can't sign in.
-    /// - A request that can change something (any method but GET, HEAD, OPTIONS and TRACE) must
-    ///   come from a page of this origin: `Sec-Fetch-Site`, or without it `Origin`, says so.
-    ///   Without both, it needs a field `X-CSRF`. Others get 403.
+    /// - A request that can change something (any method but GET, HEAD, OPTIONS and TRACE, and the
+    ///   opening of a WebSocket) must come from a page of this origin: `Sec-Fetch-Site`, or without
+    ///   it `Origin`, says so. Without both, it needs a field `X-CSRF`. Others get 403.
     /// - If the authentication is too weak or too old, the user confirms it at the provider, and
     ///   the session gets a new identifier. Requests that aren't pages get 401 with
     ///   `insufficient_user_authentication` ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)).
@@ -118,6 +118,6 @@ extension SignIn {
         }
         if let seconds = requirement.maximumSeconds { challenge += ", max_age=\(seconds)" }
         let error = SignInError(.stepUpRequired, "the route requires a stronger or more recent authentication")
-        return refusal(error, request).adding("WWW-Authenticate", challenge)
+        return refusal(error, request).setting("WWW-Authenticate", challenge)
     }
 }

@@ -48,7 +48,9 @@ extension SignIn {
                 provider: provider.name,
                 request: authorization,
                 returnPath: returnPath.text,
-                requirement: requirement,
+                acr: requirement.acr,
+                // Also the provider's own parameter, because the ID token must meet it.
+                maximumAge: parameters["max_age"].flatMap { Int($0) },
                 subject: subject,
                 sessionKey: provider.usesFormPost ? try await session(for: request)?.record.key : nil,
                 began: now().timeIntervalSince1970
@@ -59,21 +61,29 @@ extension SignIn {
                 lifetime: Attempt.lifetime,
                 isForOtherSites: provider.usesFormPost
             )
-            return SignInResponse.redirect(to: place.absoluteString).setting(dropped(request) + [cookie])
+            let dropped = dropped(request, for: cookie.utf8.count)
+            return SignInResponse.redirect(to: place.absoluteString).setting(dropped + [cookie])
         } catch {
             throw Self.reason(of: error)
         }
     }
 
     /// Deletes the oldest attempts, and those that can't be read, so that the new one is one of
-    /// few.
-    private func dropped(_ request: SignInRequest) -> [String] {
+    /// few, and servers still accept the browser's `Cookie` field.
+    private func dropped(_ request: SignInRequest, for size: Int) -> [String] {
         let prefix = cookieFormat.name(Attempt.prefix)
         let found = request.cookies.filter { $0.key.hasPrefix(prefix) }.map { name, value in
-            (name: name, began: attempts.open(value).flatMap(Attempt.init)?.began ?? 0)
+            (
+                name: name, began: attempts.open(value).flatMap(Attempt.init)?.began ?? 0,
+                size: name.utf8.count + value.utf8.count
+            )
         }
-        let sorted = found.sorted { ($0.began, $0.name) > ($1.began, $1.name) }
-        return sorted.dropFirst(Attempt.maximumCount - 1).map { deletion(named: $0.name) }
+        var (count, total) = (1, size)
+        return found.sorted { ($0.began, $0.name) > ($1.began, $1.name) }.compactMap { attempt in
+            (count, total) = (count + 1, total + attempt.size)
+            let fits = count <= Attempt.maximumCount && total <= Attempt.maximumSize
+            return fits ? nil : deletion(named: attempt.name)
+        }
     }
 
     private func deletion(named name: String) -> String {
@@ -93,6 +103,8 @@ extension SignIn {
             return SignInError(.authorizationDenied, "the user or the provider denied the sign-in", cause: error)
         case .protocolViolation where error.cause is TokenError:
             return SignInError(.idTokenRejected, "the ID token isn't valid; nobody was signed in", cause: error)
+        case .malformedRequest, .endpointMissing, .invalidIssuer, .insecureTransport, .invalidClient:
+            return SignInError(.malformedConfiguration, "the provider can't be used as it's configured", cause: error)
         case .storeFailed, .storeBusy, .storeUnavailable:
             return SignInError(.storeFailed, "the user's tokens couldn't be stored", cause: error)
         default:
@@ -104,7 +116,7 @@ extension SignIn {
 
     func callback(_ request: SignInRequest, from provider: SignInProvider) async throws(SignInError) -> SignInResponse {
         let fields = fields(of: request, from: provider)
-        let state = request.value("state", in: fields) ?? signedState(request, in: fields)
+        let state = request.value("state", in: fields) ?? signedState(request, in: fields, from: provider)
         let name = Attempt.cookieName(state: state ?? "")
         guard let state, let sealed = request.cookies[cookieFormat.name(name)] else {
             // The back button, or another site's link. A session stays as it is.
@@ -128,7 +140,7 @@ extension SignIn {
 
     /// The URL of the callback has a code.
     private func withoutReferrer(_ response: SignInResponse) -> SignInResponse {
-        response.adding("Referrer-Policy", "no-referrer")
+        response.setting("Referrer-Policy", "no-referrer")
     }
 
     /// The authorization response: the query, or the form.
@@ -137,10 +149,15 @@ extension SignIn {
     }
 
     /// The state of a signed response, before its signature is checked, to find the cookie.
-    private func signedState(_ request: SignInRequest, in fields: String) -> String? {
-        request.value("response", in: fields).flatMap {
-            try? UnverifiedToken($0).unverifiedClaims["state"]?.string
-        }
+    private func signedState(
+        _ request: SignInRequest,
+        in fields: String,
+        from provider: SignInProvider
+    ) -> String? {
+        guard let verifier = provider.responseVerifier, let response = request.value("response", in: fields),
+            let token = try? verifier.decrypter.opened(response, "the authorization response").text
+        else { return nil }
+        return try? UnverifiedToken(token).unverifiedClaims["state"]?.string
     }
 
     private func openedAttempt(
@@ -182,7 +199,8 @@ extension SignIn {
             throw SignInError(.stepUpFailed, "another user authenticated than the session's")
         }
         let sessionID = idToken.claims["sid"]?.string
-        let identity = (issuer: provider.issuer, subject: subject, sessionID: sessionID)
+        let issuer = provider.hasTenants ? idToken.registered.issuer ?? "" : provider.issuer
+        let identity = (issuer: issuer, subject: subject, sessionID: sessionID)
         guard try await !book.isEnded(identity, began: attempt.began) else {
             throw SignInError(.sessionEnded, "the provider ended the session before the sign-in was complete")
         }
@@ -190,7 +208,7 @@ extension SignIn {
         if current == nil, let key = attempt.sessionKey { current = try await book.session(key: key, isUse: false) }
         let user = AuthenticatedUser(
             provider: provider.name,
-            issuer: provider.issuer,
+            issuer: issuer,
             subject: subject,
             claims: idToken.claims,
             tokens: tokens,

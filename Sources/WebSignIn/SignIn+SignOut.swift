@@ -142,8 +142,9 @@ extension SignIn {
             return SignInResponse(200)
         } catch {
             let reason = error as? SignInError ?? SignInError(.storeFailed, "the logout failed", cause: error)
+            // Also for a logout that failed (§2.8).
             return SignInResponse(
-                reason.code.status,
+                400,
                 headers: [("Content-Type", "application/json")],
                 body: #"{"error":"invalid_request"}"#,
                 error: reason

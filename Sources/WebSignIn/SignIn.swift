@@ -28,7 +28,7 @@ public import TokenGeneration
 /// responses. Hummingbird has one, `HummingbirdSignIn`; <doc:UsingAnyFramework> shows Vapor's.
 ///
 /// What a browser gets are cookies: one for each sign-in in progress, sealed, and one with the
-/// random identifier of a session. Tokens and claims stay on the server. The URLs that the provider
+/// random identifier of a session. Tokens stay on the server. The URLs that the provider
 /// gets come from the configuration, never from a request.
 public struct SignIn: Sendable {
     /// The options of a sign-in.
@@ -80,7 +80,7 @@ public struct SignIn: Sendable {
     let signOuts: SealedValue
     let book: SessionBook
     let approve: @Sendable (AuthenticatedUser) async throws -> JSONObject
-    let logoutTokens: [String: RemoteJWTVerifier]
+    let logoutTokens: [String: LogoutTokenVerifier]
 
     /// Creates a sign-in.
     ///
@@ -93,8 +93,9 @@ public struct SignIn: Sendable {
     ///   - providers: The providers, at least one, with different names.
     ///   - options: The options.
     ///   - approve: A closure that runs before a user gets a session, and returns the values that
-    ///     the session keeps, such as the account's number. Throwing an error refuses the user. The
-    ///     default approves everyone with an account at a provider.
+    ///     the session keeps, such as the account's number. The application's scripts can read
+    ///     them, too. Throwing an error refuses the user. The default approves everyone with an
+    ///     account at a provider.
     /// - Throws: ``SignInError`` with the code `malformedConfiguration`.
     public init(
         publicURL: String,
@@ -105,12 +106,13 @@ public struct SignIn: Sendable {
         approve: @escaping @Sendable (AuthenticatedUser) async throws -> JSONObject = { _ in [:] }
     ) throws(SignInError) {
         func malformed(_ message: String) -> SignInError { SignInError(.malformedConfiguration, message) }
-        let reference = URIReference(publicURL)
         let origin = publicURL.hasSuffix("/") ? String(publicURL.dropLast()) : publicURL
-        guard let url = URL(string: origin), let place = HTTPOrigin(url), ["", "/"].contains(reference.path),
-            reference.query == nil, reference.fragment == nil, reference.authority?.contains("@") == false,
-            origin.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !origin.contains(where: \.isUppercase)
-        else { throw malformed("the public URL must be a scheme, host and port in lowercase, without a path") }
+        // As browsers write it in `Origin`.
+        guard let place = URL(string: origin).flatMap({ HTTPOrigin($0) }), origin.isExactly(place.serialized) else {
+            throw malformed(
+                "the public URL must be a scheme and a host in lowercase, and a port unless it's the scheme's, without a path"
+            )
+        }
         guard place.isConfidential else { throw malformed("the public URL must be https, or http on this machine") }
         guard !providers.isEmpty, Set(providers.map(\.name)).count == providers.count,
             providers.allSatisfy(\.isNameValid)
@@ -134,7 +136,9 @@ public struct SignIn: Sendable {
         signOuts = try SealedValue("sign-out", keys)
         book = SessionBook(sessions, keys, try SealedValue("session", keys), options, providers)
         let date = options.timeSource.date
-        logoutTokens = Dictionary(uniqueKeysWithValues: providers.map { ($0.name, $0.logoutTokens(currentDate: date)) })
+        logoutTokens = Dictionary(
+            uniqueKeysWithValues: providers.map { ($0.name, LogoutTokenVerifier($0, currentDate: date)) }
+        )
     }
 
     // MARK: Routes
@@ -163,8 +167,10 @@ public struct SignIn: Sendable {
         guard request.path.hasPrefix(options.path + "/"), let last = parts.last,
             routes.contains(where: { $0.path.isExactly(request.path) })
         else { return nil }
-        guard routes.contains(where: { $0.path.isExactly(request.path) && $0.method == request.method }) else {
-            return refusal(405, SignInError(.methodNotAllowed, "the route has another method"), request)
+        let methods = routes.filter { $0.path.isExactly(request.path) }.map(\.method)
+        guard methods.contains(request.method) else {
+            return refusal(SignInError(.methodNotAllowed, "the route has another method"), request)
+                .setting("Allow", methods.joined(separator: ", "))
         }
         do {
             guard parts.count == 3, let provider = providers.first(where: { $0.name == parts[1] }) else {
@@ -280,21 +286,22 @@ public struct SignIn: Sendable {
     }
 
     func refusal(_ error: SignInError, _ request: SignInRequest, returningTo path: String = "/") -> SignInResponse {
-        refusal(error.code.status, error, request, returningTo: path)
-    }
-
-    private func refusal(
-        _ status: Int,
-        _ error: SignInError,
-        _ request: SignInRequest,
-        returningTo path: String = "/"
-    ) -> SignInResponse {
+        let status = error.code.status
         guard request.acceptsPages || request.isNavigation else { return SignInResponse(status, error: error) }
         let (title, message) = error.code.explanation
         let again = SignInPage.Action(label: "Sign in", path: signInPath(returningTo: path), isForm: false)
         let home = SignInPage.Action(label: "Back to the start", path: "/", isForm: false)
         let actions = error.code.canSignInAgain ? [again, home] : [home]
         return page(status, SignInPage(title: title, message: message, actions: actions), error: error)
+    }
+}
+
+extension HTTPOrigin {
+    /// The text that browsers send in `Origin` ([RFC 6454
+    /// §6.2](https://www.rfc-editor.org/rfc/rfc6454#section-6.2)).
+    fileprivate var serialized: String {
+        let isStandard = port == (scheme == "https" ? 443 : 80)
+        return "\(scheme)://\(host)" + (isStandard ? "" : ":\(port)")
     }
 }
 
@@ -322,7 +329,8 @@ extension SignInError.Code {
 
     var canSignInAgain: Bool {
         switch self {
-        case .crossSite, .methodNotAllowed, .logoutUnconfirmed, .logoutTokenRejected, .pathRefused, .apiUnavailable:
+        case .crossSite, .methodNotAllowed, .logoutUnconfirmed, .logoutTokenRejected, .pathRefused, .apiUnavailable,
+            .malformedConfiguration:
             false
         default: true
         }
@@ -339,6 +347,7 @@ extension SignInError.Code {
         case .signedOut: ("Please sign in", "You aren't signed in, or your session has ended.")
         case .stepUpRequired: ("Please confirm", "This needs a new confirmation that it's you.")
         case .providerUnavailable: ("Try again later", "The sign-in service can't be reached.")
+        case .malformedConfiguration: ("Try again later", "The sign-in service can't be used.")
         case .storeFailed: ("Try again later", "The session can't be read.")
         case .pathRefused: ("Not found", "There's no such address.")
         case .apiUnavailable: ("Try again later", "A service that this page needs can't be reached.")

@@ -61,24 +61,25 @@ public struct SignInRequest: Sendable, Redacted {
 
     // MARK: Cookies
 
-    /// The largest `Cookie` field, and the most cookies, that are read.
-    private static let cookieLimit = (bytes: 32 << 10, count: 128)
+    /// The largest `Cookie` field that is read.
+    private static let cookieLimit = 32 << 10
 
     /// The cookies by name.
     ///
-    /// A name that occurs twice has no cookie, because one may be planted.
+    /// A name that occurs twice has no cookie, because one may be planted. The field is read as
+    /// bytes, and only the white space is removed that browsers remove. Otherwise, a sibling domain
+    /// could plant a name that doesn't begin with `__Host-` for the browser, but does here.
     var cookies: [String: String] {
         let text = headers.values(for: "Cookie").joined(separator: ";")
-        guard text.utf8.count <= Self.cookieLimit.bytes else { return [:] }
+        guard text.utf8.count <= Self.cookieLimit else { return [:] }
         var cookies: [String: String] = [:]
         var repeated: Set<String> = []
-        for pair in text.split(separator: ";", maxSplits: Self.cookieLimit.count).prefix(Self.cookieLimit.count) {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else { continue }
-            let name = parts[0].trimmingCharacters(in: .whitespaces)
-            if cookies.updateValue(parts[1].trimmingCharacters(in: .whitespaces), forKey: name) != nil {
-                repeated.insert(name)
-            }
+        for pair in text.utf8.split(separator: UInt8(ascii: ";")) {
+            guard let sign = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let name = String(Substring(pair[..<sign]).trimmingHTTPWhitespace)
+            guard HTTPSyntax.isToken(name) else { continue }
+            let value = Substring(pair[pair.index(after: sign)...]).trimmingHTTPWhitespace
+            if cookies.updateValue(String(value), forKey: name) != nil { repeated.insert(name) }
         }
         for name in repeated { cookies[name] = nil }
         return cookies
@@ -105,7 +106,12 @@ public struct SignInRequest: Sendable, Redacted {
     var acceptsPages: Bool { headers.values(for: "Accept").contains { $0.contains("text/html") } }
 
     /// Whether the request can change something.
-    var isUnsafe: Bool { !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method) }
+    ///
+    /// A WebSocket can, and browsers open one to any origin.
+    var isUnsafe: Bool {
+        !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+            || headers.values(for: "Upgrade").contains { $0.lowercased().contains("websocket") }
+    }
 
     /// Whether a page of this origin made the request, by what only a browser can say.
     ///
@@ -154,8 +160,10 @@ public struct SignInResponse: Sendable, Redacted {
         return response
     }
 
-    func adding(_ name: String, _ value: String) -> Self {
+    /// Sets a field that occurs once.
+    func setting(_ name: String, _ value: String) -> Self {
         var response = self
+        response.headers.removeAll { $0.name == name }
         response.headers.append((name, value))
         return response
     }

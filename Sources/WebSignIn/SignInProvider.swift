@@ -88,6 +88,8 @@ public struct SignInProvider: Sendable {
 
     var clientID: String { client.clientAuthentication.clientID }
     var issuer: String { idTokens.issuer }
+    /// Each tenant is another issuer, such as those of Microsoft Entra.
+    var hasTenants: Bool { issuer.contains("{tenantid}") }
 
     /// Creates a provider whose metadata and keys are discovered when they are needed first.
     ///
@@ -177,14 +179,34 @@ public struct SignInProvider: Sendable {
             && name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
     }
 
-    /// The verifier of logout tokens ([OpenID Connect Back-Channel Logout 1.0
-    /// §2.6](https://openid.net/specs/openid-connect-backchannel-1_0.html#Validation)).
-    func logoutTokens(currentDate: @escaping @Sendable () -> Date) -> RemoteJWTVerifier {
-        var policy = ValidationPolicy.logoutToken(issuer: issuer, clientID: clientID)
-        policy.algorithms = idTokens.algorithms
+}
+
+/// A verifier of logout tokens ([OpenID Connect Back-Channel Logout 1.0
+/// §2.6](https://openid.net/specs/openid-connect-backchannel-1_0.html#Validation)).
+struct LogoutTokenVerifier: Sendable {
+    private let verifier: RemoteJWTVerifier
+    private let idTokens: IDTokenVerifier
+    private let policy: ValidationPolicy
+
+    init(_ provider: SignInProvider, currentDate: @escaping @Sendable () -> Date) {
+        var policy = ValidationPolicy.logoutToken(issuer: provider.issuer, clientID: provider.clientID)
+        policy.algorithms = provider.idTokens.algorithms
         policy.leeway = .seconds(60)
         policy.maximumAge = Duration(clampingSeconds: LogoutMark.tokenAge)
         policy.currentDate = currentDate
-        return RemoteJWTVerifier(keys: keys, policy: policy)
+        verifier = RemoteJWTVerifier(keys: provider.keys)
+        idTokens = provider.idTokens
+        self.policy = policy
+    }
+
+    /// Requires an encrypted token if ID tokens are.
+    func verify(_ text: String) async throws -> VerifiedToken {
+        try await verifier.verify(
+            text,
+            "the logout token",
+            decrypter: idTokens.decrypter,
+            algorithms: idTokens.algorithms,
+            against: policy
+        )
     }
 }

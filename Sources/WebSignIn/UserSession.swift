@@ -22,7 +22,7 @@ public struct UserSession: Sendable, Redacted {
     /// The values that the application returned when it approved the user.
     public let values: JSONObject
     /// The time when the user authenticated at the provider, if it says so (`auth_time`).
-    public let authenticated: Date?
+    public let authenticationTime: Date?
     /// The authentication context class that the user reached, if the provider says so (`acr`).
     public let acr: String?
     /// The time when the session ends, however much it's used.
@@ -65,8 +65,8 @@ public struct UserSession: Sendable, Redacted {
             guard let acr, requirement.acr.contains(where: acr.isExactly) else { return false }
         }
         guard let seconds = requirement.maximumSeconds else { return true }
-        guard let authenticated else { return false }
-        return now.timeIntervalSince(authenticated) <= Double(seconds) + leeway
+        guard let age = authenticationTime.map(now.timeIntervalSince) else { return false }
+        return age >= -leeway && age <= Double(seconds) + leeway
     }
 }
 
@@ -138,7 +138,7 @@ struct SessionRecord: Sendable {
     /// Part of a digest of a digest.
     var publicID: String { String(key.sha256.prefix(32)) }
 
-    var authenticated: Date? { claims["auth_time"]?.number?.double.map(Date.init(timeIntervalSince1970:)) }
+    var authenticationTime: Date? { claims["auth_time"]?.number?.double.map(Date.init(timeIntervalSince1970:)) }
 
     var content: JSONObject {
         var content: JSONObject = [

@@ -258,15 +258,14 @@ struct LimitsTests {
             "SharedStores/SigningKeys/KeyRingRules.swift | patience = ",
             "SharedStores/SigningKeys/SigningKeyRing.swift | timeout = ",
         ],
-        "a sign-in in progress, those of a browser": [
-            "WebSignIn/SealedValue.swift | lifetime = ", "maximumCount = ",
+        "a sign-in in progress, those of a browser, their cookies": [
+            "WebSignIn/SealedValue.swift | lifetime = ", "maximumCount = ", "maximumSize = ",
         ],
         "a session without a request, and in any case": [
             "WebSignIn/SignIn.swift | idleLifetime = ", "absoluteLifetime = ",
         ],
-        "the record of a session, the `Cookie` field that is read, its cookies": [
-            "WebSignIn/SessionBook.swift | value.utf8.count <= ",
-            "WebSignIn/SignInMessages.swift | cookieLimit = (bytes: ", " << 10, count: ",
+        "the record of a session, the `Cookie` field that is read": [
+            "WebSignIn/SessionBook.swift | value.utf8.count <= ", "WebSignIn/SignInMessages.swift | cookieLimit = ",
         ],
         "sessions of a user": ["WebSignIn/SessionList.swift | maximumCount = "],
         "the path and query of a forwarded request": ["WebSignIn/SignIn+Forwarding.swift | longestTarget = "],

@@ -202,6 +202,7 @@ struct SecrecyTests {
                 resource: URL(filePath: "/"),
                 client: ClientMetadata(),
                 scope: .within("a"),
+                user: "a",
                 store: memory
             ) { url, _ in url },
             ProtectedResourceAuthenticator.Scope.within("a"),

@@ -117,6 +117,18 @@ struct AccessTests {
         }
     }
 
+    @Test("An authentication in the future isn't a recent one", .shows("WF7"))
+    func future() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let time = Int(shop.time.timeSource.date().timeIntervalSince1970) + 3_600
+            try await browser.signIn(claims: ["auth_time": .number(JSONNumber(time))])
+            #expect(await browser.user == "ada")
+            let recent = SignInRequirement(maximumAge: .seconds(300))
+            #expect(await browser.open("/transfer", requiring: recent).refusal?.status == 303)
+        }
+    }
+
     @Test("A script gets the requirement as a challenge", .shows("WF7"))
     func challenge() async throws {
         try await Shop().run { shop in

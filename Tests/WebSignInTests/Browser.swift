@@ -11,6 +11,14 @@ import WebSignIn
 final class Shop: Sendable {
     static let origin = "https://shop.example"
     static let key = Secret("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=")
+    /// A key that a provider encrypts messages with.
+    static let encryption: DecryptionKey = {
+        let jwk = try! JWK(["kty": "oct", "k": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE"])
+        return try! DecryptionKey(jwk: jwk, algorithm: .dir, encryption: .a256GCM)
+    }()
+    static var decrypter: JWEDecrypter {
+        JWEDecrypter(keys: [encryption], policy: DecryptionPolicy(algorithms: [.dir], encryptions: [.a256GCM]))
+    }
     static let olderKey = Secret("YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU=")
 
     let time = ManualTime(date: Date())
@@ -32,9 +40,12 @@ final class Shop: Sendable {
     init(
         _ change: (inout SignIn.Options, inout SignInProvider) -> Void = { _, _ in },
         apis: ResourceRule? = nil,
+        algorithm: JWSAlgorithm = .es256,
         approve: @escaping @Sendable (AuthenticatedUser) async throws -> JSONObject = { _ in [:] }
     ) throws {
-        provider = try .start(clients: [Self.client("id")])
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.signingAlgorithm = algorithm
+        provider = try .start(configuration: configuration, clients: [Self.client("id")])
         other = try .start(clients: [Self.client("partner")])
         store = InMemorySessions(timeSource: time.timeSource)
         signIn = try Self.instance(
@@ -109,6 +120,17 @@ final class Shop: Sendable {
         }
         await stop()
     }
+}
+
+/// A store that fails.
+struct BrokenSessions: SessionStore {
+    struct Failure: Error {}
+
+    func read(_ key: String) throws -> StoredSessionValue? { throw Failure() }
+    func write(_ value: String, for key: String, replacing version: String?, lifetime: Duration) throws -> String? {
+        throw Failure()
+    }
+    func remove(_ key: String) throws { throw Failure() }
 }
 
 /// A browser with cookies, which asks one application and follows redirects to its providers.

@@ -64,6 +64,16 @@ struct SessionTests {
             #expect(await user("__Host-session=\(value); __Host-session=planted") == nil)
             #expect(await user("__Host-session=planted", "__Host-session=\(value)") == nil)
             #expect(await user("__Host-session=\(value); x=" + String(repeating: "x", count: 40_000)) == nil)
+            // Names that don't begin with the prefix for browsers, so that siblings can plant them.
+            for space in ["\u{A0}", "\u{2000}", "\u{3000}", "\u{85}", "\u{B}", "\u{FEFF}"] {
+                #expect(await user("\(space)__Host-session=\(value)") == nil)
+                #expect(await user("__Host-session\(space)=\(value)") == nil)
+                #expect(await user("__Host-session=\(value); \(space)__Host-session=planted") == "ada")
+            }
+            #expect(await user("x=1;\t __Host-session = \(value)\t") == "ada")
+            #expect(await user("x=1;\u{301}; __Host-session=\(value)", "y=\u{301}") == "ada")
+            let crumbs = (0..<500).map { "sibling\($0)=x" }.joined(separator: "; ")
+            #expect(await user("\(crumbs); __Host-session=\(value)") == "ada")
         }
     }
 
@@ -187,25 +197,12 @@ struct SessionTests {
 
     @Test("Without the store, nobody is signed in", .shows("WF10"))
     func storeDown() async throws {
-        struct Down: SessionStore {
-            struct Failure: Error {}
-            func read(_ key: String) throws -> StoredSessionValue? { throw Failure() }
-            func write(
-                _ value: String,
-                for key: String,
-                replacing version: String?,
-                lifetime: Duration
-            ) throws -> String? {
-                throw Failure()
-            }
-            func remove(_ key: String) throws { throw Failure() }
-        }
         try await Shop().run { shop in
             let browser = Browser(shop)
             let host = try Shop.instance(
                 shop.provider,
                 shop.other,
-                Down(),
+                BrokenSessions(),
                 shop.time,
                 keys: RecordKeys(sealing: Shop.key)
             )

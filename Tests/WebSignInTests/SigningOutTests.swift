@@ -114,7 +114,12 @@ struct SigningOutTests {
                     #expect(await code(method, headers) == .crossSite)
                 }
                 #expect(await browser.open("/orders", headers).session != nil)
+                // A WebSocket is opened with GET, also by pages of siblings.
+                let socket = headers + [("Connection", "Upgrade"), ("Upgrade", "WebSocket")]
+                #expect(await code("GET", socket) == .crossSite)
             }
+            let socket = [("Origin", "https://shop.example"), ("Upgrade", "websocket")]
+            #expect(await code("GET", socket) == nil)
         }
     }
 
@@ -227,6 +232,33 @@ struct SigningOutTests {
             shop.time.advance(by: .seconds(1))
             #expect(await post(valid, browser).error?.code == .logoutTokenRejected)
             #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("A logout that failed is a 400, and can be repeated", .shows("WF5"))
+    func failedLogout() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            try await browser.signIn(claims: ["sid": "s1"])
+            shop.time.advance(by: .seconds(1))
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: "ada", sessionID: "s1")
+            let keys = try RecordKeys(sealing: Shop.key)
+            let broken = try Shop.instance(shop.provider, shop.other, BrokenSessions(), shop.time, keys: keys)
+            let response = await post(token, browser, to: broken)
+            #expect(response.status == 400 && response.error?.code == .storeFailed)
+            #expect(await browser.user == "ada")
+            #expect(await post(token, browser).status == 200)
+            #expect(await browser.user == nil)
+        }
+    }
+
+    @Test("Requires encrypted logout tokens of a provider that encrypts ID tokens", .shows("WS14"))
+    func encryptedLogout() async throws {
+        try await Shop({ _, provider in provider.idTokens.decrypter = Shop.decrypter }).run { shop in
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: "ada")
+            #expect(await post(token, Browser(shop)).error?.code == .logoutTokenRejected)
+            let encrypted = try Shop.encryption.encryptionKey.encrypt(signedToken: token)
+            #expect(await post(encrypted, Browser(shop)).status == 200)
         }
     }
 

@@ -29,12 +29,13 @@ extension HTTPClient {
     ///   - logger: The client's logger. The default is `nil`.
     ///   - isRepeatable: Whether the request can be sent again. For a body that can be read only
     ///     once, pass `false` to get the first response. The default is `true`.
-    ///   - makeRequest: Makes the request, once for each attempt. Create a streamed body inside it,
-    ///     because such a body can be read only once.
+    ///   - makeRequest: Makes the request, once for each attempt, always with the same URL and
+    ///     method. Create a streamed body inside it, because such a body can be read only once.
     /// - Returns: The response that isn't about the token.
     /// - Throws: `OAuth2Error` if a token isn't available, or the server rejects the request and
     ///   new credentials can't help; `NetworkError` with the code `invalidRequest` for a malformed
-    ///   URL or method; the errors of the client and of `RequestAuthentication`.
+    ///   URL or method, or if a later attempt has another one; the errors of the client and of
+    ///   `RequestAuthentication`.
     public func execute(
         authenticatedBy authenticator: OAuth2Authenticator,
         timeout: TimeAmount = .minutes(1),
@@ -68,7 +69,12 @@ extension HTTPClient {
             else { return response }
             // Reading the rest of a small body keeps the connection for the next attempt.
             _ = try? await response.body.collect(upTo: 1 << 16)
-            request = try makeRequest()
+            let next = try makeRequest()
+            // The token and the proof are for the first attempt's URL.
+            guard next.url == request.url, next.method == request.method else {
+                throw NetworkError(.invalidRequest, "each attempt must have the same URL and method")
+            }
+            request = next
         }
     }
 }

@@ -24,11 +24,19 @@ extension HTTPFields {
 }
 
 extension HTTPTypes.HTTPRequest {
-    /// The absolute URL, as text; `nil` without a scheme or an authority.
+    /// The absolute URL, as text; `nil` without a scheme or an authority, or if the path doesn't
+    /// begin with a slash.
     ///
     /// An authenticator needs it, for the origin and for DPoP proofs.
     public var absoluteURL: String? {
         guard let scheme, let authority else { return nil }
-        return "\(scheme)://\(authority)\(path ?? "/")"
+        return path == nil ? "\(scheme)://\(authority)/" : text(below: "\(scheme)://\(authority)")
+    }
+
+    /// Returns the URL of the path below a base; `nil` if the path could change the host.
+    func text(below base: String) -> String? {
+        let path = path ?? ""
+        guard path.isEmpty || path.hasPrefix("/") || base.hasSuffix("/") else { return nil }
+        return base + path
     }
 }

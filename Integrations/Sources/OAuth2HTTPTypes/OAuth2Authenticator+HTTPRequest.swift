@@ -31,7 +31,8 @@ extension OAuth2Authenticator {
     /// - Returns: The response that isn't about the token, and its content.
     /// - Throws: `OAuth2Error` if a token isn't available, or the server rejects the request and
     ///   new credentials can't help; `NetworkError` with the code `invalidRequest` for a request
-    ///   without a URL; the errors of `next` and of `RequestAuthentication`.
+    ///   without a URL, or whose path doesn't begin with a slash; the errors of `next` and of
+    ///   `RequestAuthentication`.
     public func intercept<Content>(
         _ request: HTTPTypes.HTTPRequest,
         baseURL: URL? = nil,
@@ -39,9 +40,12 @@ extension OAuth2Authenticator {
         isRepeatable: Bool = true,
         next: (HTTPTypes.HTTPRequest) async throws -> (HTTPTypes.HTTPResponse, Content)
     ) async throws -> (HTTPTypes.HTTPResponse, Content) {
-        let text = baseURL.map { $0.absoluteString + (request.path ?? "") } ?? request.absoluteURL
+        let text = if let baseURL { request.text(below: baseURL.absoluteString) } else { request.absoluteURL }
         guard let url = text.flatMap({ URL(string: $0) }), let method = HTTPMethod(request.method.rawValue) else {
-            throw NetworkError(.invalidRequest, "the request has no absolute URL; set its scheme and authority")
+            throw NetworkError(
+                .invalidRequest,
+                "the request has no absolute URL; set its scheme and authority, and a path that begins with a slash"
+            )
         }
         let headers = HTTPHeaders(request.headerFields)
         var authentication = authentication(method: method, url: url, headers: headers, deadline: deadline)

@@ -184,5 +184,54 @@ struct SignInTests {
         try await store.remove("a")
         #expect(try await store.read("a") == nil)
         #expect(try await store.write("4", for: "a", replacing: version, lifetime: .seconds(60)) == nil)
+        // The driver keeps expired values for some minutes.
+        #expect(try await store.write("5", for: "a", replacing: nil, lifetime: .nanoseconds(1)) != nil)
+        #expect(try await store.write("6", for: "a", replacing: nil, lifetime: .seconds(60)) != nil)
+        #expect(try await store.read("a")?.value == "6")
+    }
+
+    /// A driver whose reads of a value last until the test continues.
+    private struct SlowDriver: PersistDriver {
+        let driver = MemoryPersistDriver()
+        let reads = AsyncStream<Void>.makeStream()
+        let permissions = AsyncStream<Void>.makeStream()
+        let steps = AsyncStream<String>.makeStream()
+
+        func create<Object: Codable & Sendable>(key: String, value: Object, expires: Duration?) async throws {
+            do { try await driver.create(key: key, value: value, expires: expires) } catch {
+                steps.continuation.yield("waiting")
+                throw error
+            }
+        }
+
+        func set<Object: Codable & Sendable>(key: String, value: Object, expires: Duration?) async throws {
+            try await driver.set(key: key, value: value, expires: expires)
+        }
+
+        func get<Object: Codable & Sendable>(key: String, as type: Object.Type) async throws -> Object? {
+            let value = try await driver.get(key: key, as: type)
+            reads.continuation.yield()
+            for await _ in permissions.stream { break }
+            return value
+        }
+
+        func remove(key: String) async throws {
+            try await driver.remove(key: key)
+            if key == "a" { steps.continuation.yield("removed") }
+        }
+    }
+
+    @Test("A write that is pending at a sign-out doesn't bring the session back")
+    func removal() async throws {
+        let driver = SlowDriver()
+        let store = PersistedSessions(driver)
+        let version = try await store.write("1", for: "a", replacing: nil, lifetime: .seconds(60))
+        async let written = store.write("2", for: "a", replacing: version, lifetime: .seconds(60))
+        for await _ in driver.reads.stream { break }
+        async let removal: Void = store.remove("a")
+        for await _ in driver.steps.stream { break }
+        driver.permissions.continuation.yield()
+        _ = try await (written, removal)
+        #expect(try await PersistedSessions(driver.driver).read("a") == nil)
     }
 }

@@ -71,6 +71,24 @@ struct HTTPClientTests {
         }
     }
 
+    @Test("Sends a token to the URL of the first attempt only")
+    func otherURL() async throws {
+        try await withServers { authorization, api, authenticator in
+            _ = try await authenticator.accessToken()
+            authorization.revokeAccessTokens()
+            try await withLoopbackServer { other in
+                other.on(.get, "/reports", .text("stolen"))
+                var urls = [api, other].map { $0.url(for: "/reports").absoluteString }
+                await #expect(throws: NetworkError(.invalidRequest, "")) {
+                    _ = try await HTTPClient.shared.execute(authenticatedBy: authenticator) {
+                        HTTPClientRequest(url: urls.removeFirst())
+                    }
+                }
+                #expect(other.requests.isEmpty)
+            }
+        }
+    }
+
     @Test("Sends a streamed body again, because each attempt makes its own")
     func body() async throws {
         try await withServers { authorization, api, authenticator in

@@ -32,6 +32,8 @@ struct HTTPTypesTests {
         #expect(request.absoluteURL == "https://api.example:8443/a?b=c")
         let relative = HTTPTypes.HTTPRequest(method: .get, scheme: nil, authority: authority, path: "/")
         #expect(relative.absoluteURL == nil)
+        let root = HTTPTypes.HTTPRequest(method: .get, scheme: "https", authority: authority, path: nil)
+        #expect(root.absoluteURL == "https://api.example:8443/")
     }
 
     /// A middleware in the form of swift-openapi-runtime.
@@ -84,6 +86,25 @@ struct HTTPTypesTests {
             return (HTTPTypes.HTTPResponse(status: .unauthorized), ())
         }
         #expect((response.status, count) == (.unauthorized, 1))
+    }
+
+    @Test(
+        "A path that names another host gets no token",
+        arguments: ["@api.example/", ".api.example/", ":444/", "x", "?x"]
+    )
+    func hosts(path: String) async throws {
+        let source = StaticTokenSource(AccessToken(value: Secret("a"), requested: .now))
+        let api = try #require(URL(string: "https://api.example"))
+        let authenticator = OAuth2Authenticator(source: source, resources: [api])
+        let base = try #require(URL(string: "https://evil.example"))
+        let request = HTTPTypes.HTTPRequest(method: .get, scheme: "https", authority: "evil.example", path: path)
+        for base in [base, nil] {
+            await #expect(throws: NetworkError(.invalidRequest, "")) {
+                _ = try await authenticator.intercept(request, baseURL: base) { _ in
+                    (HTTPTypes.HTTPResponse(status: .ok), ())
+                }
+            }
+        }
     }
 
     @Test("Fails for a request without an absolute URL")

@@ -1,4 +1,5 @@
 public import Networking
+import OpenSSLCrypto
 import TokenGeneration
 
 extension ProtectedResourceAuthenticator {
@@ -32,7 +33,8 @@ extension ProtectedResourceAuthenticator {
             case .within(let names): return try resource.scope(within: names).spaceSeparated
             case .approved(let approve):
                 let demanded = resource.demandedScopes.isEmpty ? resource.scopes : resource.demandedScopes
-                return try await approve(demanded).filter { name in demanded.contains(where: name.isExactly) }
+                let allowed = Set(demanded.map(ByteComparedString.init))
+                return try await approve(demanded).filter { allowed.contains(ByteComparedString($0)) }
             }
         }
 
@@ -40,8 +42,7 @@ extension ProtectedResourceAuthenticator {
         func all(of resource: ProtectedResource, _ names: [String]) -> [String] {
             switch rule {
             case .within(let all): return all.spaceSeparated
-            case .approved:
-                return names + resource.scopes.filter { name in !names.contains(where: name.isExactly) }
+            case .approved: return names.adding(resource.scopes)
             }
         }
     }
@@ -54,6 +55,8 @@ extension ProtectedResourceAuthenticator {
         public var clientID: String?
         /// Returns the client that is registered at an issuer, from your configuration or stored by
         /// ``registered``; `nil`, the default, for none.
+        ///
+        /// A client whose secret has expired is registered again, and the user signs in.
         ///
         /// The store's tokens belong to a client. If a registered client isn't kept, the user signs
         /// in again after a restart.

@@ -47,39 +47,44 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         var connection: Connection?
         /// The number of sign-ins so far.
         var generation = 0
+        var signOuts = 0
         var task: SharedTask<Connection>?
         var observers: [any ClientObserver] = []
     }
 
     /// A signed-in user at one authorization server.
-    fileprivate struct Connection: Sendable {
-        let generation: Int
+    struct Connection: Sendable {
+        var generation = 0
         let resource: ProtectedResource
         let oauth: OAuth2Client
         let issuer: String
         let authenticator: OAuth2Authenticator
         /// The names that were requested in this process.
-        var requested: [String]
+        let requested: [String]
+        /// The demand that the sign-in answered.
+        let demand: ResourceDemand?
     }
 
     /// The reason for a sign-in.
-    fileprivate struct Cause: Sendable {
+    struct Cause: Sendable {
         var challenges: [String] = []
         var demand: ResourceDemand?
         /// The grant has ended, so tokens in the store don't help.
         var hasEnded = false
     }
 
-    private let url: URL
-    private let metadata: ClientMetadata
-    private let scope: Scope
-    private let user: String
-    private let store: any TokenStore
-    private let options: Options
-    private let browser: Browser
+    let url: URL
+    let metadata: ClientMetadata
+    let scope: Scope
+    let user: String
+    let store: any TokenStore
+    let options: Options
+    let browser: Browser
     private let state = Mutex(State())
 
-    /// Creates an authenticator, which sends nothing before the first request.
+    /// Creates an authenticator for one user, whose tokens it keeps in memory.
+    ///
+    /// It sends nothing before the first request.
     ///
     /// - Parameters:
     ///   - resource: The URL of the resource. Requests to its origin get the token.
@@ -87,17 +92,47 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     ///     values, the client is a public one with the grant types `authorization_code` and
     ///     `refresh_token`.
     ///   - scope: The rule for the scope that the resource gets.
-    ///   - user: A name without secrets that keeps different users' tokens in the store apart. The
-    ///     default is `user`.
-    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///   - options: The options.
+    ///   - browser: The closure that sends the user to the authorization server.
+    public convenience init(
+        resource: URL,
+        client: ClientMetadata,
+        scope: Scope,
+        options: Options = Options(),
+        browser: @escaping Browser
+    ) {
+        self.init(
+            resource: resource,
+            client: client,
+            scope: scope,
+            user: "user",
+            store: InMemoryTokenStore(),
+            options: options,
+            browser: browser
+        )
+    }
+
+    /// Creates an authenticator for one user, whose tokens are in a store.
+    ///
+    /// It sends nothing before the first request.
+    ///
+    /// - Parameters:
+    ///   - resource: The URL of the resource. Requests to its origin get the token.
+    ///   - client: The client's metadata. Its first redirect URI receives the user. Without other
+    ///     values, the client is a public one with the grant types `authorization_code` and
+    ///     `refresh_token`.
+    ///   - scope: The rule for the scope that the resource gets.
+    ///   - user: A name without secrets for the user. Users of the same name share their tokens in
+    ///     the store.
+    ///   - store: The storage for tokens.
     ///   - options: The options.
     ///   - browser: The closure that sends the user to the authorization server.
     public init(
         resource: URL,
         client: ClientMetadata,
         scope: Scope,
-        user: String = "user",
-        store: any TokenStore = InMemoryTokenStore(),
+        user: String,
+        store: any TokenStore,
         options: Options = Options(),
         browser: @escaping Browser
     ) {
@@ -132,18 +167,30 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         _ = try await connection(after: current.generation, Cause(hasEnded: true), until: nil)
     }
 
-    /// Deletes the tokens in memory and in the store.
+    /// Deletes the tokens in memory and in the store, and ends a sign-in in progress.
     ///
-    /// The next request that the resource rejects asks the user to sign in.
+    /// The next request that the resource rejects asks the user to sign in. Before the first
+    /// sign-in of a process, the resource is discovered to find the tokens in the store.
     ///
-    /// - Throws: The errors of ``OAuth2Authenticator/signOut()``.
+    /// - Throws: The errors of ``OAuth2Authenticator/signOut()``, and of the discovery as
+    ///   ``signIn()`` does. The tokens may then still be in the store.
     public func signOut() async throws {
-        let connection = state.withLock { state in
-            defer { state.connection = nil }
-            return state.connection
+        let (connection, task) = state.withLock { state in
+            defer {
+                state.signOuts += 1
+                (state.connection, state.task) = (nil, nil)
+            }
+            return (state.connection, state.task)
         }
-        try await connection?.authenticator.signOut()
+        task?.abandon(with: Self.signedOut)
+        if let connection {
+            try await connection.authenticator.signOut()
+        } else {
+            try await storedAuthenticator()?.signOut()
+        }
     }
+
+    static var signedOut: OAuth2Error { OAuth2Error(.reauthenticationRequired, "the user has signed out") }
 
     // MARK: Requests
 
@@ -161,17 +208,21 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         authenticator?.add(observers)
     }
 
-    fileprivate func covers(_ request: HTTPRequest) -> Bool {
+    func covers(_ request: HTTPRequest) -> Bool {
         guard request.headers["Authorization"] == nil, let origin = HTTPOrigin(request.url) else { return false }
         return origin == HTTPOrigin(url)
     }
 
-    fileprivate var current: Connection? { state.withLock { $0.connection } }
+    var current: Connection? { state.withLock { $0.connection } }
 
-    fileprivate var generation: Int { state.withLock { $0.generation } }
+    var generation: Int { state.withLock { $0.generation } }
+
+    var signOuts: Int { state.withLock { $0.signOuts } }
+
+    var observers: [any ClientObserver] { state.withLock { $0.observers } }
 
     /// Returns a connection that is newer than a failed request, which one task makes for all.
-    fileprivate func connection(
+    func connection(
         after generation: Int,
         _ cause: Cause,
         until deadline: ContinuousClock.Instant?
@@ -179,9 +230,9 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         let found: (connection: Connection?, task: SharedTask<Connection>?) = state.withLock { state in
             if let connection = state.connection, connection.generation > generation { return (connection, nil) }
             if let task = state.task, !task.isOver { return (nil, task) }
-            let previous = state.connection
+            let (previous, signOuts) = (state.connection, state.signOuts)
             let task = SharedTask(timeout: nil, timeSource: options.timing.timeSource) { [self] in
-                try await connect(cause, replacing: previous)
+                try await connect(cause, replacing: previous, after: signOuts)
             }
             state.task = task
             return (nil, task)
@@ -191,167 +242,15 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         return try await task.value(until: deadline)
     }
 
-    // MARK: Sign-in
-
-    private func connect(_ cause: Cause, replacing previous: Connection?) async throws -> Connection {
-        let resource = try await discover(cause, previous)
-        let timing = discoveryTiming
-        let server = try await resource.authorizationServer(
-            client: options.client,
-            timing: timing,
-            isTrusted: options.isTrusted
-        )
-        // A server without PKCE lets an attacker inject a code (OAuth 2.1 §7.5.2).
-        guard server.values(of: "code_challenge_methods_supported")?.contains("S256") == true else {
-            throw OAuth2Error(.protocolViolation, "the authorization server doesn't support PKCE with S256")
-        }
-        let requested = try await names(for: resource, cause.demand, previous?.requested ?? [])
-        let isSame = previous.map {
-            $0.issuer.isExactly(server.issuer) && $0.resource.identifier.isExactly(resource.identifier)
-        }
-        let oauth: OAuth2Client
-        let authenticator: OAuth2Authenticator
-        if let previous, isSame == true {
-            (oauth, authenticator) = (previous.oauth, previous.authenticator)
-        } else {
-            oauth = OAuth2Client(
-                server: server,
-                clientAuthentication: try await clientAuthentication(at: server, resource, requested),
-                client: options.client,
-                timing: options.timing
-            )
-            authenticator = OAuth2Authenticator(
-                client: oauth,
-                grant: UserGrant(identifier: user, resources: [resource.identifier]),
-                resources: [url],
-                store: store
-            )
-            authenticator.add(state.withLock { $0.observers })
-        }
-        var granted = requested
-        if previous == nil, !cause.hasEnded, try await !authenticator.needsSignIn {
-            // The server states no scope if it granted what was requested, which isn't stored.
-            granted = (try? await authenticator.accessToken())?.scope?.spaceSeparated ?? []
-        } else {
-            let tokens = try await tokens(for: resource, requested, cause.demand, server, oauth)
-            try await authenticator.signIn(with: tokens)
-        }
-        return state.withLock { state in
+    /// Makes a connection the current one, unless the user has signed out since.
+    func connected(_ connection: Connection, after signOuts: Int) -> Connection? {
+        state.withLock { state in
+            guard state.signOuts == signOuts else { return nil }
             state.generation += 1
-            let connection = Connection(
-                generation: state.generation,
-                resource: resource,
-                oauth: oauth,
-                issuer: server.issuer,
-                authenticator: authenticator,
-                requested: granted
-            )
             state.connection = connection
-            return connection
+            state.connection?.generation = state.generation
+            return state.connection
         }
-    }
-
-    private var discoveryTiming: OAuth2Timing {
-        var timing = options.timing
-        timing.timeout = min(timing.timeout, .seconds(10))
-        timing.attempts = min(timing.attempts, 2)
-        return timing
-    }
-
-    private func discover(_ cause: Cause, _ previous: Connection?) async throws -> ProtectedResource {
-        do {
-            return try await ProtectedResource.discover(
-                at: url,
-                cause.challenges,
-                matching: options.matching,
-                client: options.client,
-                timing: discoveryTiming
-            )
-        } catch let error as OAuth2Error {
-            // A demand needn't name the metadata again.
-            guard let previous, error.code == .endpointMissing else { throw error }
-            var resource = previous.resource
-            resource.demandedScopes = cause.demand?.scope ?? []
-            return resource
-        }
-    }
-
-    /// Returns the names to request: the earlier ones and those that the resource demands.
-    private func names(
-        for resource: ProtectedResource,
-        _ demand: ResourceDemand?,
-        _ earlier: [String]
-    ) async throws -> [String] {
-        var names = earlier
-        for name in try await scope.names(for: resource) where !names.contains(where: name.isExactly) {
-            names.append(name)
-        }
-        guard demand?.isForScope == true, names.count == earlier.count else { return names }
-        // The resource rejects the tokens that the user could give, so don't ask again.
-        var error = OAuth2Error(
-            .insufficientScope,
-            "the resource rejects a token with the scope that it names; ask its operator for the required scope"
-        )
-        error.demand = demand
-        throw error
-    }
-
-    private func clientAuthentication(
-        at server: AuthorizationServer,
-        _ resource: ProtectedResource,
-        _ names: [String]
-    ) async throws -> any ClientAuthentication {
-        if let known = try await options.registration(server.issuer) { return known.clientAuthentication }
-        if let clientID = options.clientID, server.metadata["client_id_metadata_document_supported"] == true {
-            return .none(clientID: clientID)
-        }
-        guard server.registrationEndpoint != nil else {
-            throw OAuth2Error(
-                .endpointMissing,
-                "the authorization server doesn't register clients\(options.clientID == nil ? "" : " or accept metadata documents"); "
-                    + "register one there and return it from `registration`"
-            )
-        }
-        var metadata = metadata
-        if metadata.grantTypes.isEmpty { metadata.grantTypes = ["authorization_code", "refresh_token"] }
-        if metadata.tokenEndpointAuthenticationMethod == nil { metadata.tokenEndpointAuthenticationMethod = "none" }
-        if metadata.members["application_type"] == nil, metadata.redirectURIs.first?.hasPrefix("http://") == true {
-            metadata.members["application_type"] = "native"
-        }
-        if metadata.scope.isEmpty { metadata.scope = scope.all(of: resource, names) }
-        let registrar = ClientRegistrar(server: server, client: options.client, timing: options.timing)
-        let registered = try await registrar.register(metadata)
-        try await options.registered(registered, server.issuer)
-        return registered.clientAuthentication
-    }
-
-    private func tokens(
-        for resource: ProtectedResource,
-        _ names: [String],
-        _ demand: ResourceDemand?,
-        _ server: AuthorizationServer,
-        _ oauth: OAuth2Client
-    ) async throws -> IssuedTokens {
-        guard let redirectURI = metadata.redirectURIs.first else {
-            throw OAuth2Error(.malformedRequest, "the client's metadata has no redirect URI; set redirectURIs")
-        }
-        var parameters: [String: String] = [:]
-        if let demand, !demand.acrValues.isEmpty {
-            parameters["acr_values"] = demand.acrValues.joined(separator: " ")
-        }
-        parameters["max_age"] = demand?.maxAge.map { String($0.components.seconds) }
-        let request = try oauth.authorizationRequest(
-            redirectURI: redirectURI,
-            scope: names.isEmpty ? nil : names.joined(separator: " "),
-            resources: [resource.identifier],
-            additionalParameters: parameters
-        )
-        let page =
-            server.requiresPushedAuthorizationRequests
-            ? try await oauth.push(request).url(at: server) : try request.url(at: server)
-        var grant = try request.grant(from: await browser(page, request), of: server)
-        grant.resources = [resource.identifier]
-        return try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
     }
 }
 
@@ -364,6 +263,8 @@ private struct ResourceSession: AuthenticationSession {
     private var inner: OAuth2Session?
     private var generation = 0
     private var signIns = 0
+    /// The demand that the last sign-in answered.
+    private var demand: ResourceDemand?
 
     init(_ owner: ProtectedResourceAuthenticator) { self.owner = owner }
 
@@ -398,12 +299,13 @@ private struct ResourceSession: AuthenticationSession {
 
     mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
         let action = await inner?.evaluate(answer) ?? .none
-        guard let error = answer.error, let cause = cause(of: error, answer, action), signIns < Self.limit else {
-            return action
-        }
+        guard let error = answer.error, let cause = cause(of: error, answer, action), signIns < Self.limit,
+            // The user has just met it, and the resource isn't satisfied.
+            cause.demand == nil || cause.demand != demand
+        else { return action }
         signIns += 1
         do {
-            _ = try await owner.connection(after: generation, cause, until: answer.context.deadline)
+            demand = try await owner.connection(after: generation, cause, until: answer.context.deadline).demand
             return .retry
         } catch {
             return .noRetry(.custom(error))
@@ -427,22 +329,5 @@ private struct ResourceSession: AuthenticationSession {
         case .reauthenticationRequired: return .init(hasEnded: true)
         default: return nil
         }
-    }
-}
-
-extension ResourceDemand {
-    /// A Boolean value that indicates whether only the scope of the token was insufficient.
-    fileprivate var isForScope: Bool { acrValues.isEmpty && maxAge == nil && claims == nil }
-}
-
-extension RegisteredClient {
-    /// The authentication that the server expects of the client.
-    fileprivate var clientAuthentication: any ClientAuthentication {
-        guard let clientSecret, metadata.tokenEndpointAuthenticationMethod != "none" else {
-            return .none(clientID: clientID)
-        }
-        return metadata.tokenEndpointAuthenticationMethod == "client_secret_post"
-            ? .clientSecretPost(clientID: clientID, secret: clientSecret)
-            : .clientSecretBasic(clientID: clientID, secret: clientSecret)
     }
 }

@@ -139,7 +139,7 @@ public final class RemoteJWTVerifier: Sendable {
     }
 
     /// Requires an encrypted token if and only if there's a decrypter.
-    func verify(
+    package func verify(
         _ text: String,
         _ what: String,
         decrypter: JWEDecrypter?,

@@ -261,7 +261,7 @@ public struct ProtectedResource: Sendable, Hashable {
             }
         }
         var resource = try await load(locations, client, timing)
-        resource.demandedScopes = challenges.compactMap { $0.parameters["scope"] }.first?.spaceSeparated ?? []
+        resource.demandedScopes = challenges.lazy.map { ResourceDemand($0).scope }.first { !$0.isEmpty } ?? []
         return resource
     }
 

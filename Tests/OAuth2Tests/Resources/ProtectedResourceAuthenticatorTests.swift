@@ -3,7 +3,6 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import ResourceServer
 import Synchronization
 import TestIssuers
 import TestSupport
@@ -12,119 +11,9 @@ import TokenGeneration
 
 @Suite("ProtectedResourceAuthenticator", .limitedConcurrency, .tags(.concurrency))
 struct ProtectedResourceAuthenticatorTests {
-    /// A resource at `/mcp` that accepts the tokens of a mock server, and a user's browser.
-    private final class Fixture: Sendable {
-        let mock: MockAuthorizationServer
-        let host: LoopbackServer
-        let visits = Mutex<[URL]>([])
-        let registrations = Mutex<[String: RegisteredClient]>([:])
-        /// The number of valid tokens that the resource rejects next.
-        private let tokensToReject = Mutex(0)
-
-        init(_ mock: MockAuthorizationServer, supports scopes: [String] = ["tools.read"]) throws {
-            self.mock = mock
-            host = try LoopbackServer.start()
-            let resource = try ProtectedResource(
-                identifier: host.url(for: "/mcp").absoluteString,
-                authorizationServers: [mock.metadata.issuer],
-                scopes: scopes
-            )
-            host.on(.get, "/.well-known/oauth-protected-resource/mcp", .json(resource.metadata.serialized()))
-            var verifier = AccessTokenVerifier(
-                issuer: mock.metadata.issuer,
-                audience: resource.identifier,
-                keys: .discovered(by: mock.discovery, options: .patient)
-            )
-            verifier.resourceMetadata = try resource.metadataURL
-            for (path, scope) in [("/mcp", "tools.read"), ("/mcp/call", "tools.call"), ("/mcp/never", "tools.never")] {
-                let url = host.url(for: path).absoluteString
-                host.on(.get, path) { [verifier, weak self] request in
-                    let protected = ProtectedRequest(method: .get, url: url, headers: request.headers)
-                    do throws(AccessRefusal) {
-                        let requirement = AccessRequirement(scope: [scope])
-                        let token = try await verifier.verify(protected, requires: requirement)
-                        guard self?.rejectsToken() == true else { return .text(token.subject ?? "") }
-                        throw AccessRefusal(.invalidToken, "", challenges: [.bearer(error: .invalidToken)])
-                    } catch {
-                        return .status(error.status, headers: error.headers)
-                    }
-                }
-            }
-        }
-
-        private func rejectsToken() -> Bool {
-            tokensToReject.withLock { count in
-                defer { count = max(count - 1, 0) }
-                return count > 0
-            }
-        }
-
-        func rejectNextToken() { tokensToReject.withLock { $0 = 1 } }
-
-        func authenticator(
-            scope: ProtectedResourceAuthenticator.Scope = .within("tools.read tools.call"),
-            store: any TokenStore = InMemoryTokenStore(),
-            change: (inout ProtectedResourceAuthenticator.Options) -> Void = { _ in },
-            browser: ProtectedResourceAuthenticator.Browser? = nil
-        ) -> ProtectedResourceAuthenticator {
-            var metadata = ClientMetadata(["client_name": "Assistant"])
-            metadata.redirectURIs = ["http://127.0.0.1:4711/callback"]
-            var options = ProtectedResourceAuthenticator.Options()
-            options.registration = { issuer in self.registrations.withLock { $0[issuer] } }
-            options.registered = { client, issuer in self.registrations.withLock { $0[issuer] = client } }
-            change(&options)
-            return ProtectedResourceAuthenticator(
-                resource: host.url(for: "/mcp"),
-                client: metadata,
-                scope: scope,
-                store: store,
-                options: options,
-                browser: browser ?? { url, _ in
-                    self.visits.withLock { $0.append(url) }
-                    return try await self.mock.visit(url)
-                }
-            )
-        }
-
-        func get(_ path: String, _ client: NetworkClient) async throws -> String {
-            String(decoding: try await client.response(for: host.url(for: path)).body, as: UTF8.self)
-        }
-
-        /// The scope of each sign-in.
-        var scopes: [String] {
-            visits.withLock { urls in
-                urls.map { url in
-                    URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems?
-                        .first { $0.name == "scope" }?.value?.replacingOccurrences(of: "+", with: " ") ?? ""
-                }
-            }
-        }
-
-        func requests(for path: String) -> Int { mock.server.requests(for: path).count }
-    }
-
-    private func withFixture(
-        _ configuration: MockAuthorizationServer.Configuration = .init(),
-        supports scopes: [String] = ["tools.read"],
-        _ body: (Fixture) async throws -> Void
-    ) async throws {
-        let mock = try MockAuthorizationServer.start(configuration: configuration)
-        let fixture = try Fixture(mock, supports: scopes)
-        try await body(fixture)
-        await fixture.host.stop()
-        await mock.stop()
-    }
-
-    /// Returns the reason why an authenticator ended an operation.
-    private func reason(_ body: () async throws -> Void) async throws -> OAuth2Error {
-        let error = try await #require(throws: ServerError.self) { try await body() }
-        guard case .custom(let reason as OAuth2Error)? = error.retry?.reason else { throw error }
-        return reason
-    }
-
     @Test("The first requests share one registration and one sign-in", .shows("Model Context Protocol 2026-07-28"))
     func firstRequests() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let authenticator = fixture.authenticator()
             #expect(authenticator.resource == nil)
             let clients = (0..<2).map { _ in NetworkClient(interceptors: [authenticator]) }
@@ -145,7 +34,7 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("Signs in before the first request, once, and again after a sign-out")
     func explicitSignIn() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let authenticator = fixture.authenticator()
             try await authenticator.signIn()
             try await authenticator.signIn()
@@ -162,7 +51,7 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("Signs in again for the granted and the demanded scope, once for all requests")
     func stepUp() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let client = NetworkClient(interceptors: [fixture.authenticator()])
             _ = try await fixture.get("/mcp", client)
             try await withThrowingTaskGroup(of: String.self) { group in
@@ -177,10 +66,10 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("A resource doesn't get scope that the application doesn't name", .shows("G19"))
     func otherScope() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let client = NetworkClient(interceptors: [fixture.authenticator()])
             _ = try await fixture.get("/mcp", client)
-            let error = try await reason { _ = try await fixture.get("/mcp/never", client) }
+            let error = try await refusalReason { _ = try await fixture.get("/mcp/never", client) }
             #expect(error == OAuth2Error(.insufficientScope, ""))
             #expect(error.demand?.scope == ["tools.never"])
             #expect(fixture.scopes == ["tools.read"])
@@ -189,7 +78,7 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("The user approves the scope of a resource that nobody knows")
     func approval() async throws {
-        try await withFixture(supports: ["tools.read", "tools.call"]) { fixture in
+        try await withResource(supports: ["tools.read", "tools.call"]) { fixture in
             let asked = Mutex<[[String]]>([])
             let scope = ProtectedResourceAuthenticator.Scope.approved { names in
                 asked.withLock { $0.append(names) }
@@ -197,7 +86,7 @@ struct ProtectedResourceAuthenticatorTests {
             }
             let client = NetworkClient(interceptors: [fixture.authenticator(scope: scope)])
             _ = try await fixture.get("/mcp", client)
-            let error = try await reason { _ = try await fixture.get("/mcp/never", client) }
+            let error = try await refusalReason { _ = try await fixture.get("/mcp/never", client) }
             #expect(error == OAuth2Error(.insufficientScope, ""))
             #expect(asked.withLock { $0 } == [["tools.read"], ["tools.never"]])
             #expect(fixture.scopes == ["tools.read"])
@@ -206,7 +95,7 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("A restart continues with the stored client and tokens")
     func restart() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let store = InMemoryTokenStore()
             for _ in 0..<2 {
                 let client = NetworkClient(interceptors: [fixture.authenticator(store: store)])
@@ -225,13 +114,13 @@ struct ProtectedResourceAuthenticatorTests {
         metadata.grantTypes = ["authorization_code", "refresh_token"]
         var configuration = MockAuthorizationServer.Configuration()
         configuration.clientDocuments = [try ClientIDMetadataDocument(clientID: clientID, metadata: metadata)]
-        try await withFixture(configuration) { fixture in
+        try await withResource(configuration) { fixture in
             let authenticator = fixture.authenticator { $0.clientID = clientID }
             _ = try await fixture.get("/mcp", NetworkClient(interceptors: [authenticator]))
             #expect(fixture.requests(for: "/register") == 0)
             #expect(fixture.mock.server.requests(for: "/token").map { $0.formValue("client_id") } == [clientID])
         }
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let authenticator = fixture.authenticator { $0.clientID = clientID }
             _ = try await fixture.get("/mcp", NetworkClient(interceptors: [authenticator]))
             #expect(fixture.requests(for: "/register") == 1)
@@ -242,7 +131,7 @@ struct ProtectedResourceAuthenticatorTests {
     func pushed() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.requiresPushedAuthorizationRequests = true
-        try await withFixture(configuration) { fixture in
+        try await withResource(configuration) { fixture in
             _ = try await fixture.get("/mcp", NetworkClient(interceptors: [fixture.authenticator()]))
             #expect(fixture.requests(for: "/par") == 1)
         }
@@ -251,7 +140,7 @@ struct ProtectedResourceAuthenticatorTests {
     @Test("The user's refusal reaches all waiting requests, and the next request asks again")
     func refusal() async throws {
         struct Refusal: Error {}
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let answers = Mutex(0)
             let authenticator = fixture.authenticator(browser: { _, _ in
                 answers.withLock { $0 += 1 }
@@ -269,10 +158,10 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("Sends nothing to an issuer that the application doesn't trust")
     func untrusted() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let authenticator = fixture.authenticator { $0.isTrusted = { $0 == "https://as.example" } }
             let client = NetworkClient(interceptors: [authenticator])
-            let error = try await reason { _ = try await fixture.get("/mcp", client) }
+            let error = try await refusalReason { _ = try await fixture.get("/mcp", client) }
             #expect(error == OAuth2Error(.issuerMismatch, ""))
             #expect(fixture.mock.server.requests.isEmpty)
         }
@@ -302,7 +191,7 @@ struct ProtectedResourceAuthenticatorTests {
                     client: client,
                     scope: .within("tools.read")
                 ) { url, _ in url }
-                let error = try await reason {
+                let error = try await refusalReason {
                     _ = try await NetworkClient(interceptors: [authenticator]).response(for: host.url(for: "/mcp"))
                 }
                 #expect(error == OAuth2Error(code, ""))
@@ -313,7 +202,7 @@ struct ProtectedResourceAuthenticatorTests {
 
     @Test("Requests to other origins, and those with their own token, are unchanged")
     func others() async throws {
-        try await withFixture { fixture in
+        try await withResource { fixture in
             let authenticator = fixture.authenticator()
             let client = NetworkClient(interceptors: [authenticator])
             try await withLoopbackServer { other async throws in

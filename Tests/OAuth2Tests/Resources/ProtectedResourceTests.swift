@@ -107,6 +107,18 @@ struct ProtectedResourceTests {
         #expect(transport.requests[0].headers["Authorization"] == nil)
     }
 
+    @Test("Ignores demanded scope of excessive size")
+    func longScope() async throws {
+        let document = "https://api.example/meta"
+        let scope = String(repeating: "x ", count: 1_100)
+        let found = try await discover(
+            after: "https://api.example/mcp",
+            challenge: #"Bearer resource_metadata="\#(document)", scope="\#(scope)""#,
+            documents([document: metadata("https://api.example/mcp")])
+        )
+        #expect(found.demandedScopes.isEmpty)
+    }
+
     @Test(
         "Doesn't follow a challenge to another origin or a document about another URL",
         .shows("G14"),

@@ -54,15 +54,19 @@ struct Page: ResponseGenerator, Sendable {
                 <table>\(rows)<tr><th>Ends</th><td id="ends"></td></tr></table>
                 <p><form method="post" action="\(signIn.signOutPath)"><button class="button">Sign out</button></form>
                 <form method="post" action="/sign-out-everywhere"><button class="quiet">Sign out everywhere</button></form></p>
-                <script>
-                fetch("/auth/user").then(answer => answer.json()).then(user => {
-                    document.getElementById("ends").textContent =
-                        user ? new Date(user.expires * 1000).toLocaleString() : "signed out";
-                });
-                </script>
+                <script src="/account.js"></script>
                 """
         )
     }
+
+    /// The only script, a file because the pages don't allow others.
+    static let script = """
+        fetch("/auth/user").then(answer => answer.json()).then(user => {
+            document.getElementById("ends").textContent =
+                user ? new Date(user.expires * 1000).toLocaleString() : "signed out";
+        });
+
+        """
 
     static func transfer(_ user: UserSession) -> Page {
         Page(
@@ -140,7 +144,8 @@ struct Page: ResponseGenerator, Sendable {
             headers: [
                 .contentType: "text/html; charset=utf-8",
                 .contentSecurityPolicy:
-                    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
+                    "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; "
+                    + "base-uri 'none'; frame-ancestors 'none'",
             ],
             body: ResponseBody(byteBuffer: ByteBuffer(string: html))
         )

@@ -23,7 +23,7 @@ func makeApplication(
         options: options
     ) { user in
         // Find or create the account of (user.issuer, user.subject) here, or throw to refuse it.
-        ["account": .string("A-\(user.subject.utf8.count)")]
+        ["account": .string("A-\(user.subject)")]
     }
     let orders = configuration.orders
 
@@ -32,6 +32,13 @@ func makeApplication(
 
     let site = router.signedIn(by: signIn)
     site.get("/") { _, context in Page.home(context.user, signIn: signIn) }
+    site.get("/account.js") { _, _ in
+        Response(
+            status: .ok,
+            headers: [.contentType: "text/javascript; charset=utf-8"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: Page.script))
+        )
+    }
 
     let members = router.requiringSignIn(by: signIn)
     members.get("/orders") { _, context in

@@ -51,6 +51,7 @@ struct ShopWebTests {
             #expect(try await open("/transfer").contains("You confirmed"))
             #expect(try await open("/transfer", method: .post).contains("on their way"))
             #expect(try await open("/account").contains(mock.server.metadata.issuer))
+            #expect(try await open("/account.js").contains("/auth/user"))
             #expect(try await open("/auth/sign-out", method: .post).contains("Sign in to see your orders"))
             #expect(cookies.isEmpty)
         }
