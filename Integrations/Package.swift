@@ -51,7 +51,7 @@ let libraries = [
         [ours("OAuth2"), ours("Networking"), asyncHTTPClient, logging, nioCore, nioHTTP1]
     ),
     library("OAuth2OpenAPI", ["OAuth2HTTPTypes", ours("OAuth2"), httpTypes, openAPI]),
-    library("OAuth2ServiceLifecycle", [ours("OAuth2"), ours("Networking"), lifecycle, logging]),
+    library("OAuth2ServiceLifecycle", ["ClientLogging", ours("OAuth2"), ours("Networking"), lifecycle, logging]),
     library(
         "HummingbirdResourceServer",
         [
@@ -121,7 +121,7 @@ let package = Package(
         tests(
             "OAuth2ServiceLifecycle",
             [
-                ours("OAuth2"), ours("Networking"), ours("MockNetworking"), lifecycle, logging,
+                "ClientLogging", ours("OAuth2"), ours("Networking"), ours("MockNetworking"), lifecycle, logging,
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
             ]
         ),

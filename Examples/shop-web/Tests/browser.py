@@ -1,16 +1,18 @@
 """A person's tour of the shop in headless Chromium.
 
 browser.py SHOP CHROMIUM LIBRARIES FOLDER: SHOP is the program, LIBRARIES the search path of
-Chromium's libraries. Screenshots go to FOLDER. The shop runs twice: with its own provider, and with
-oidc-provider-mock, whose login form the tour fills in, and an API that asks that provider about each
-token. All servers listen on loopback addresses and end with the script.
+Chromium's libraries. Screenshots go to FOLDER. The shop runs three times: with its own provider, with
+oidc-provider-mock and with Canaille, whose login forms the tour fills in, and an API that asks that
+provider about each token. All servers listen on loopback addresses and end with the script.
 """
 
 import base64
+import datetime
 import http.server
 import json
 import os
 import pathlib
+import secrets
 import socket
 import subprocess
 import sys
@@ -115,6 +117,15 @@ class Browser:
     def click(self, selector):
         self.loading(lambda: self.run(f"document.querySelector({json.dumps(selector)}).click()"))
 
+    def fill(self, selector, value):
+        """Waits for a field, and sets its value."""
+        end = time.monotonic() + deadline
+        while time.monotonic() < end:
+            if self.run(f"(field => field && ((field.value = {json.dumps(value)}), true))(document.querySelector({json.dumps(selector)}))"):
+                return
+            time.sleep(0.05)
+        sys.exit(f"error: The page {self.run('location.href')} has no field {selector}.")
+
     def text(self):
         return self.run("document.body.innerText")
 
@@ -147,7 +158,7 @@ def tour(url, name, user, log_in, log_out):
         browser.picture(f"{name}-home")
         browser.click("a.button")
         log_in(browser)
-        browser.shows("Your orders", "Analytical engine")
+        browser.shows("Your orders", "Analytical engine", "checked by this page")
         browser.picture(f"{name}-orders")
         cookies = browser.call("Network.getCookies", urls=[url])["cookies"]
         if [(c["name"], c["httpOnly"], c["sameSite"]) for c in cookies if "sign" not in c["name"]] != [("session", True, "Lax")]:
@@ -161,7 +172,7 @@ def tour(url, name, user, log_in, log_out):
         browser.click("main button")
         browser.shows("on their way")
         browser.open(url + "/account")
-        browser.shows("Your account", "20")
+        browser.shows("Your account", "20", "This browser, since 20")
         if browser.run("document.getElementById('ends').textContent.length") < 5:
             browser.shows(":")
         browser.picture(f"{name}-account")
@@ -203,11 +214,11 @@ def page_handler(page):
     return Handler
 
 
-def orders_handler(issuer):
+def orders_handler(userinfo):
     """An API that asks the provider about each token."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            request = urllib.request.Request(issuer + "/userinfo", headers={"Authorization": self.headers["Authorization"] or ""})
+            request = urllib.request.Request(userinfo, headers={"Authorization": self.headers["Authorization"] or ""})
             try:
                 status = urllib.request.urlopen(request).status
             except urllib.error.HTTPError as error:
@@ -251,8 +262,6 @@ def of_oidc_provider_mock():
     server = make_server("127.0.0.1", 0, provider(user_claims=claims), threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     issuer = f"http://127.0.0.1:{server.server_port}"
-    api = http.server.ThreadingHTTPServer(("127.0.0.1", 0), orders_handler(issuer))
-    threading.Thread(target=api.serve_forever, daemon=True).start()
 
     def log_in(browser):
         browser.shows("Authorize Client")
@@ -265,8 +274,58 @@ def of_oidc_provider_mock():
     def body(url):
         tour(url, "provider", "Ada Lovelace", log_in, log_out)
 
+    with_shop_of(issuer, issuer + "/userinfo", "s3cret", body)
+
+
+def of_canaille():
+    """Canaille's pages for the name and the password, and its logout."""
+    from canaille import create_app
+    from canaille.app import models
+    from canaille.backends import Backend
+    from werkzeug.serving import make_server
+
+    port, password = free_port(), secrets.token_hex()
+    issuer = f"http://127.0.0.1:{port}"
+    app = create_app({
+        "SECRET_KEY": secrets.token_hex(), "SERVER_NAME": f"127.0.0.1:{port}", "PREFERRED_URL_SCHEME": "http",
+        "CANAILLE": {"DATABASE": "memory", "JAVASCRIPT": False, "SMTP": None, "LOGGING": None}, "CANAILLE_OIDC": {},
+    })
+    server = make_server("127.0.0.1", port, app, threaded=False)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def log_in(browser):
+        browser.fill("[name=login]", "ada")
+        browser.click("button.primary")
+        browser.fill("[name=password]", password)
+        browser.click("button.primary")
+
+    def body(url):
+        with app.app_context():
+            Backend.instance.save(models.User(
+                user_name="ada", formatted_name="Ada Lovelace", family_name="Lovelace", emails=["ada@example.com"],
+                password=password,
+            ))
+            client = models.Client(
+                client_id="shop", client_name="shop", client_secret=password, client_uri=url,
+                client_id_issued_at=datetime.datetime.now(datetime.timezone.utc),
+                redirect_uris=[f"{url}/auth/id/callback"], post_logout_redirect_uris=[f"{url}/auth/id/signed-out"],
+                token_endpoint_auth_method="client_secret_basic", response_types=["code"],
+                grant_types=["authorization_code", "refresh_token"], scope=["openid", "profile"],
+                id_token_signed_response_alg="RS256",
+            )
+            Backend.instance.save(client)
+            client.audience = [client]
+            Backend.instance.save(client)
+        tour(url, "canaille", "Ada Lovelace", log_in, lambda browser: None)
+
+    with_shop_of(issuer, issuer + "/oauth/userinfo", password, body)
+
+
+def with_shop_of(issuer, userinfo, client_secret, body):
+    api = http.server.ThreadingHTTPServer(("127.0.0.1", 0), orders_handler(userinfo))
+    threading.Thread(target=api.serve_forever, daemon=True).start()
     with tempfile.NamedTemporaryFile("w") as secret:
-        secret.write("s3cret")
+        secret.write(client_secret)
         secret.flush()
         with_shop({
             "ISSUER": issuer, "CLIENT_ID": "shop", "CLIENT_SECRET_FILE": secret.name, "SCOPE": "openid profile",
@@ -276,4 +335,5 @@ def of_oidc_provider_mock():
 
 of_its_own()
 of_oidc_provider_mock()
-print(f"The shop works in Chromium with both providers; {len(list(folder.glob('*.png')))} pictures are in {folder}.")
+of_canaille()
+print(f"The shop works in Chromium with three providers; {len(list(folder.glob('*.png')))} pictures are in {folder}.")

@@ -7,8 +7,8 @@ public import ResourceServer
 
 /// A middleware that lets only requests with a valid access token pass.
 ///
-/// `authorize(with:at:requires:)` adds it to a group of routes. The
-/// verified token is in the context. Other requests get the response of their `AccessRefusal`, and
+/// `authorized(with:at:requires:)` returns a group of routes with it. The verified token is in the
+/// context. Other requests get the response of their `AccessRefusal`, and
 /// the request's logger gets its reason, which contains no secret.
 public struct AccessTokenMiddleware<Context: AccessTokenRequestContext>: RouterMiddleware {
     private let verifier: AccessTokenVerifier

@@ -7,27 +7,44 @@ public import ResourceServer
 import TokenGeneration
 
 extension RouterMethods where Context: AccessTokenRequestContext {
-    /// Requires a valid access token for the routes that are added after this call.
+    /// Returns a group of routes that require a valid access token.
     ///
     /// ```swift
-    /// router.group("reports").authorize(with: verifier, at: "https://api.example")
+    /// router.group("reports").authorized(with: verifier, at: "https://api.example")
     ///     .requires(scope: "reports.read")
     ///     .get { _, context in try context.accessToken.subject ?? "" }
     /// ```
+    ///
+    /// Other routes don't change.
     ///
     /// - Parameters:
     ///   - verifier: The verifier.
     ///   - baseURL: The scheme, host and port of the API's public URL. DPoP proofs contain it, also
     ///     behind a proxy.
     ///   - requirement: The requirements of all these routes. The default is a valid token.
-    /// - Returns: The same routes.
-    @discardableResult
+    /// - Returns: The group.
+    public func authorized(
+        with verifier: AccessTokenVerifier,
+        at baseURL: String,
+        requires requirement: AccessRequirement = AccessRequirement()
+    ) -> RouterGroup<Context> {
+        group().add(middleware: AccessTokenMiddleware(verifier, at: baseURL, requires: requirement))
+    }
+
+    /// Isn't available, because it changed the routes after it; use
+    /// ``authorized(with:at:requires:)``, which returns a group.
+    @available(
+        *,
+        unavailable,
+        renamed: "authorized(with:at:requires:)",
+        message: "Add the routes to the group that authorized(with:at:requires:) returns."
+    )
     public func authorize(
         with verifier: AccessTokenVerifier,
         at baseURL: String,
         requires requirement: AccessRequirement = AccessRequirement()
-    ) -> Self {
-        add(middleware: AccessTokenMiddleware(verifier, at: baseURL, requires: requirement))
+    ) -> RouterGroup<Context> {
+        authorized(with: verifier, at: baseURL, requires: requirement)
     }
 
     /// Returns a group of routes that also require scope.
@@ -44,8 +61,8 @@ extension RouterMethods where Context: AccessTokenRequestContext {
     ///
     /// Other routes don't change.
     ///
-    /// Call it after ``authorize(with:at:requires:)``. Without that, the routes respond with the
-    /// status 500. If the verifier has a `replayCache`, pass the requirements there, because a
+    /// Call it on a group of ``authorized(with:at:requires:)``. Without it, the routes respond with
+    /// the status 500. If the verifier has a `replayCache`, pass the requirements there, because a
     /// token is used once it's verified.
     ///
     /// - Parameter requirement: The requirements, such as the strength or age of the user's

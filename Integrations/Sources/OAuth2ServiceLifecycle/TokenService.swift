@@ -1,4 +1,6 @@
+import ClientLogging
 public import Logging
+import Networking
 public import OAuth2
 public import ServiceLifecycle
 
@@ -10,8 +12,11 @@ public import ServiceLifecycle
 /// ```
 ///
 /// - Start: The service doesn't delay the others. It gets a token, so that the first request
-///   doesn't wait for the discovery and the token request. If that fails, it logs the reason and
-///   tries again, until it succeeds or the reason needs a change of the configuration.
+///   doesn't wait for the discovery and the token request. If that fails, it tries again, until it
+///   succeeds or the reason needs a change of the configuration.
+/// - Logs: A failure is one line, `oauth2.token.refresh_failed` with `error.type` and
+///   `error.message`. If the client has a `LoggingObserver`, that logs it, and the service only at
+///   the level `debug`.
 /// - Health: ``checkHealth(within:)`` throws if a token isn't available. A valid token in memory is
 ///   healthy even if the authorization server is down.
 /// - Graceful shutdown: The service stops trying, and ends. Requests can use the authenticator
@@ -25,7 +30,7 @@ public struct TokenService: Service {
     ///
     /// - Parameters:
     ///   - authenticator: The authenticator of the client whose tokens the service gets.
-    ///   - logger: The logger for failures.
+    ///   - logger: The logger.
     public init(_ authenticator: OAuth2Authenticator, logger: Logger) {
         self.init(authenticator, logger: logger, delays: Delays())
     }
@@ -54,6 +59,8 @@ public struct TokenService: Service {
     }
 
     private func getFirstToken() async {
+        // The observer of the authenticator's client has logged the failure.
+        let isLogged = authenticator.observers.contains { $0 is LoggingObserver }
         var failures = 0
         while !Task.isCancelled {
             do {
@@ -65,10 +72,10 @@ public struct TokenService: Service {
                 let (code, wait) = delays.next(after: error, failures: failures)
                 var metadata: Logger.Metadata = ["error.message": "\(error)"]
                 metadata["error.type"] = code.map { "\($0)" }
-                guard let wait else {
-                    return logger.error("no access token; check the client's configuration", metadata: metadata)
-                }
-                logger.warning("no access token yet; trying again in \(wait)", metadata: metadata)
+                metadata["oauth2.token.backoff"] = wait.map { "\($0 / .seconds(1))" }
+                let level: Logger.Level = isLogged ? .debug : wait == nil ? .error : .warning
+                logger.log(level: level, "oauth2.token.refresh_failed", metadata: metadata)
+                guard let wait else { return }
                 do { try await delays.sleep(wait) } catch { return }
             }
         }

@@ -103,6 +103,18 @@ struct AccessTokenMiddlewareTests {
         }
     }
 
+    @Test("A group with a token doesn't change the routes beside it, or those added after it")
+    func siblings() async throws {
+        try await withService { service, client in
+            #expect(try await client.response("/shared/own").status == .unauthorized)
+            #expect(try await client.response("/shared/own", bearer: try service.token()).text == "ada")
+            for token in [nil, try service.token()] {
+                let response = try await client.response("/shared/open", bearer: token)
+                #expect(response.status == .ok && response.text == "nobody")
+            }
+        }
+    }
+
     @Test("A required scope without a verified token is an error of the server")
     func unverified() async throws {
         try await withService { service, client in

@@ -38,11 +38,16 @@ struct ProtectedService {
         )
         let router = Router(context: AuthorizedRequestContext.self)
         try router.publish(resource)
-        let reports = router.group("reports").authorize(with: verifier, at: Self.url).requires(scope: "reports.read")
+        let reports = router.group("reports").authorized(with: verifier, at: Self.url).requires(scope: "reports.read")
         reports.get { _, context in try context.accessToken.subject ?? "" }
         reports.get("missing") { _, _ -> String in throw HTTPError(.notFound) }
         reports.requires(scope: "reports.write").delete { _, _ in HTTPResponse.Status.noContent }
         reports.get("later") { _, _ in "" }
+        // A group with a token changes no other routes.
+        let shared = router.group("shared")
+        shared.authorized(with: verifier, at: Self.url)
+            .get("own") { _, context in try context.accessToken.subject ?? "" }
+        shared.get("open") { _, context in (try? context.accessToken.subject) ?? "nobody" }
         router.group("unprotected").requires(scope: "reports.read").get { _, _ in "" }
         return router
     }

@@ -36,6 +36,13 @@ struct Shop {
             "/orders/mine",
             provider.protecting(scope: "orders.read") { _ in .text("two orders") }
         )
+        api.onAnyMethod(
+            "/v1/*",
+            provider.protecting(scope: "orders.read") { request in
+                let text = "\(request.method) \(request.target) \(request.body.count)"
+                return .text(request.headers["Cookie"] == nil ? text : "a cookie")
+            }
+        )
     }
 
     func stop() async {
@@ -71,6 +78,13 @@ struct Shop {
             String(decoding: try await context.client.makeRequest(URLRequest(url: orders)), as: UTF8.self)
         }
         members.post("/orders") { _, context in try context.signedIn.subject }
+        members.group("/shop").forward("/api", to: api.url(for: "/v1"), by: signIn)
+        members.get("/sessions") { _, context in
+            try await signIn.sessions(of: context.signedIn).map(\.id).joined(separator: " ")
+        }
+        members.post("/sessions/:id/end") { _, context in
+            "\(try await signIn.endSession(context.parameters.require("id"), of: context.signedIn))"
+        }
         members.post("/everywhere") { _, context in
             try await signIn.endAllSessions(of: context.signedIn)
             return "signed out"

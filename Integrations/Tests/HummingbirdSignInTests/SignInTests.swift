@@ -149,6 +149,61 @@ struct SignInTests {
         }
     }
 
+    @Test("Passes requests of scripts on to an API, with their bodies and the user's token")
+    func forwarding() async throws {
+        try await run { shop in
+            try await shop.application().test(.live) { client in
+                let browser = Browser(shop)
+                let refused = try await browser.send(client, "/shop/api/orders", mode: "cors")
+                #expect(refused.status == .unauthorized)
+                try await browser.open(client, "/orders")
+                func answer(
+                    _ path: String,
+                    _ method: HTTPRequest.Method = .get,
+                    _ body: String? = nil
+                ) async throws -> TestResponse {
+                    try await browser.send(client, "/shop" + path, method: method, mode: "cors", body: body)
+                }
+                let found = try await answer("/api/orders/7?page=2")
+                #expect(found.text == "GET /v1/orders/7?page=2 0")
+                #expect(found.headers[.cacheControl] == "no-store")
+                #expect(found.headers[.contentSecurityPolicy]?.contains("sandbox") == true)
+                #expect(try await answer("/api/orders/", .post, "1234").text == "POST /v1/orders/ 4")
+                let large = String(repeating: "x", count: 200_000)
+                #expect(try await answer("/api/orders", .put, large).text == "PUT /v1/orders 200000")
+                #expect(try await answer("/api/orders", .head).text.isEmpty)
+                // A body in memory is sent again with a new token.
+                shop.provider.revokeAccessTokens()
+                #expect(try await answer("/api/orders", .patch, "1").text == "PATCH /v1/orders 1")
+                #expect(try await answer("/api/%2e%2e/orders/mine").status == .notFound)
+                #expect(try await answer("/api/a%2fb").status == .notFound)
+                let foreign = try await browser.send(client, "/shop/api/orders", site: "cross-site")
+                #expect(foreign.status == .forbidden)
+                await shop.api.stop()
+                #expect(try await answer("/api/orders").status == .badGateway)
+            }
+        }
+    }
+
+    @Test("Lists the user's sessions, and ends one of them")
+    func sessions() async throws {
+        try await run { shop in
+            try await shop.application().test(.router) { client in
+                let (browser, elsewhere) = (Browser(shop), Browser(shop))
+                try await browser.open(client, "/orders")
+                try await elsewhere.open(client, "/orders")
+                let ids = try await browser.send(client, "/sessions").text.split(separator: " ")
+                #expect(ids.count == 2)
+                #expect(
+                    try await browser.send(client, "/sessions/\(ids[0])/end", method: .post).text == "true"
+                )
+                #expect(try await elsewhere.send(client, "/").text == "Hello stranger")
+                #expect(try await browser.send(client, "/sessions").text == ids[1])
+                #expect(try await browser.send(client, "/sessions/x/end", method: .post).text == "false")
+            }
+        }
+    }
+
     @Test("Ends all sessions of a user")
     func everywhere() async throws {
         try await run { shop in

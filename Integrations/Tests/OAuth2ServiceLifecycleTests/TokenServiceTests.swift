@@ -1,3 +1,4 @@
+import ClientLogging
 import Foundation
 import Logging
 import MockNetworking
@@ -100,6 +101,53 @@ struct TokenServiceTests {
         }
         #expect(sleeps.total == 0)
         await authorization.stop()
+    }
+
+    @Test("A failure is one line, with or without an observer that logs it", arguments: [true, false])
+    func failureLog(isObserved: Bool) async throws {
+        let lines = Mutex<[(level: Logger.Level, text: String)]>([])
+        let logger = Logger(label: "test") { _ in
+            LineHandler { level, text in lines.withLock { $0.append((level, text)) } }
+        }
+        let options = NetworkClient.Options(observers: isObserved ? [LoggingObserver(logger)] : [])
+        let wrong = OAuth2Authenticator(
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("wrong")),
+                client: NetworkClient(options: options)
+            ),
+            grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin
+        )
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await TokenService(wrong, logger: logger).run() }
+                while lines.withLock({ $0.allSatisfy { $0.level < .warning } }) { await Task.yield() }
+                trigger.triggerGracefulShutdown()
+                try await group.waitForAll()
+            }
+        }
+        let failures = lines.withLock { $0.filter { $0.level >= .warning } }
+        #expect(failures.count == 1)
+        #expect(failures.first?.text.hasPrefix("oauth2.token.refresh_failed ") == true)
+        #expect(failures.first?.text.contains(#""error.type": invalidClient"#) == true)
+        await authorization.stop()
+    }
+
+    /// A log handler that passes on lines of the level `info` and above.
+    private struct LineHandler: LogHandler {
+        var logLevel = Logger.Level.info
+        var metadata: Logger.Metadata = [:]
+        let write: @Sendable (Logger.Level, String) -> Void
+
+        init(_ write: @escaping @Sendable (Logger.Level, String) -> Void) { self.write = write }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { write(event.level, "\(event.message) \(event.metadata ?? [:])") }
     }
 
     @Test("Is healthy with a valid token, also while the server is down")

@@ -132,6 +132,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
     /// among its interceptors, receive every ``OAuth2Event``.
     public var counters: OAuth2Counters { journal.counters }
 
+    /// The observers that receive every ``OAuth2Event``.
+    public var observers: [any ClientObserver] { journal.observers }
+
     // MARK: Sign-out
 
     /// Deletes the tokens in memory and in the store.

@@ -41,7 +41,7 @@ func makeService(_ configuration: Configuration, logger: Logger) throws -> some 
     }
     try router.publish(resource)
     router.group("reports")
-        .authorize(with: verifier, at: configuration.publicURL)
+        .authorized(with: verifier, at: configuration.publicURL)
         .requires(scope: "reports.read")
         .get(":id") { request, context in
             let id = try context.parameters.require("id", as: Int.self)

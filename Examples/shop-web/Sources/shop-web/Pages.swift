@@ -37,21 +37,42 @@ struct Page: ResponseGenerator, Sendable {
         return Page(
             title: "Your orders",
             user: user,
-            content: "<table><tr><th>No.</th><th>Item</th></tr>\n\(rows)\n</table>"
+            content: """
+                <table><tr><th>No.</th><th>Item</th></tr>
+                \(rows)
+                </table>
+                <p id="checked"></p>
+                <script>
+                fetch("/api/orders").then(answer => answer.json()).then(orders => {
+                    document.getElementById("checked").textContent = orders.length + " checked by this page";
+                });
+                </script>
+                """
         )
     }
 
-    static func account(_ user: UserSession, signIn: SignIn) -> Page {
+    static func account(_ user: UserSession, sessions: [UserSession], signIn: SignIn) -> Page {
         let facts = [
             ("Provider", user.provider), ("Issuer", user.issuer), ("Subject", user.subject),
             ("Account", user.values["account"]?.string ?? ""), ("Level", user.acr ?? "not stated"),
         ]
         let rows = facts.map { "<tr><th>\($0.0)</th><td>\(escaped($0.1))</td></tr>" }.joined(separator: "\n")
+        let devices = sessions.map { session in
+            let isThis = session.id == user.id
+            let name = isThis ? "This browser" : escaped(session.userAgent ?? "Another browser")
+            let end = """
+                <form method="post" action="/sessions/\(session.id)/end"><button class="quiet">End</button></form>
+                """
+            let time = session.created.formatted(.iso8601)
+            return "<tr><td>\(name), since \(time)</td><td>\(isThis ? "" : end)</td></tr>"
+        }
         return Page(
             title: "Your account",
             user: user,
             content: """
                 <table>\(rows)<tr><th>Ends</th><td id="ends"></td></tr></table>
+                <h2>Where you are signed in</h2>
+                <table>\(devices.joined(separator: "\n"))</table>
                 <p><form method="post" action="\(signIn.signOutPath)"><button class="button">Sign out</button></form>
                 <form method="post" action="/sign-out-everywhere"><button class="quiet">Sign out everywhere</button></form></p>
                 <script src="/account.js"></script>

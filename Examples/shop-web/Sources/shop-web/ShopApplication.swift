@@ -46,7 +46,16 @@ func makeApplication(
         let list = try JSONDecoder().decode([Order].self, from: answer)
         return Page.orders(list, of: try context.signedIn)
     }
-    members.get("/account") { _, context in Page.account(try context.signedIn, signIn: signIn) }
+    // The page's scripts ask the same API, without seeing a token.
+    members.forward("/api/orders", to: orders, by: signIn)
+    members.get("/account") { _, context in
+        let user = try context.signedIn
+        return Page.account(user, sessions: try await signIn.sessions(of: user), signIn: signIn)
+    }
+    members.post("/sessions/:id/end") { _, context in
+        try await signIn.endSession(context.parameters.require("id"), of: context.signedIn)
+        return Response.redirect(to: "/account", type: .normal)
+    }
     members.post("/sign-out-everywhere") { _, context in
         try await signIn.endAllSessions(of: context.signedIn)
         return Response.redirect(to: "/", type: .normal)

@@ -50,8 +50,21 @@ struct ShopWebTests {
             #expect(try await open("/").contains("Welcome, ada"))
             #expect(try await open("/transfer").contains("You confirmed"))
             #expect(try await open("/transfer", method: .post).contains("on their way"))
-            #expect(try await open("/account").contains(mock.server.metadata.issuer))
+            let account = try await open("/account")
+            #expect(account.contains(mock.server.metadata.issuer) && account.contains("This browser"))
+            #expect(try await open("/api/orders").contains("Punched cards"))
             #expect(try await open("/account.js").contains("/auth/user"))
+            // Another browser, which this one signs out.
+            let own = cookies
+            cookies = [:]
+            #expect(try await open("/account").components(separatedBy: "since").count == 3)
+            let other = cookies
+            cookies = own
+            let end = try #require(try await open("/account").firstMatch(of: /\/sessions\/[0-9a-f]+\/end/))
+            #expect(try await open(String(end.0), method: .post).components(separatedBy: "since").count == 2)
+            cookies = other
+            #expect(try await open("/").contains("Sign in to see your orders"))
+            cookies = own
             #expect(try await open("/auth/sign-out", method: .post).contains("Sign in to see your orders"))
             #expect(cookies.isEmpty)
         }
