@@ -1,18 +1,9 @@
 #include "CCoding.h"
+#include "Library.h"
 
 #include <CZlib.h>
+#include <pthread.h>
 #include <stdlib.h>
-
-#define WEAK __attribute__((weak))
-
-extern void *BrotliDecoderCreateInstance(
-    void *(*allocate)(void *opaque, size_t size), void (*release)(void *opaque, void *address), void *opaque
-) WEAK;
-extern void BrotliDecoderDestroyInstance(void *state) WEAK;
-extern int BrotliDecoderDecompressStream(
-    void *state, size_t *available_in, const uint8_t **next_in, size_t *available_out, uint8_t **next_out,
-    size_t *total_out
-) WEAK;
 
 struct zstd_input {
     const void *octets;
@@ -24,11 +15,42 @@ struct zstd_output {
     size_t size;
     size_t position;
 };
-extern void *ZSTD_createDStream(void) WEAK;
-extern size_t ZSTD_freeDStream(void *stream) WEAK;
-extern size_t ZSTD_decompressStream(void *stream, struct zstd_output *output, struct zstd_input *input) WEAK;
-extern unsigned int ZSTD_isError(size_t code) WEAK;
-extern size_t ZSTD_DCtx_setParameter(void *stream, int parameter, int value) WEAK;
+
+/// The functions of brotli and zstd. Each table is complete, or its first function is NULL.
+static struct {
+    void *(*make)(
+        void *(*allocate)(void *opaque, size_t size), void (*release)(void *opaque, void *address), void *opaque
+    );
+    void (*free)(void *state);
+    int (*decode)(
+        void *state, size_t *available_in, const uint8_t **next_in, size_t *available_out, uint8_t **next_out,
+        size_t *total_out
+    );
+} brotli;
+static struct {
+    void *(*make)(void);
+    size_t (*free)(void *stream);
+    size_t (*decode)(void *stream, struct zstd_output *output, struct zstd_input *input);
+    unsigned int (*is_error)(size_t code);
+    /// NULL before zstd 1.4.
+    size_t (*set_parameter)(void *stream, int parameter, int value);
+} zstd;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool find(void *function, const char *name) {
+    return (*(const void **)function = ccurl_decoder_function(name)) != NULL;
+}
+
+static void find_decoders(void) {
+    bool has_brotli = find(&brotli.free, "BrotliDecoderDestroyInstance")
+        && find(&brotli.decode, "BrotliDecoderDecompressStream");
+    if (has_brotli) find(&brotli.make, "BrotliDecoderCreateInstance");
+    bool has_zstd = find(&zstd.free, "ZSTD_freeDStream") && find(&zstd.decode, "ZSTD_decompressStream")
+        && find(&zstd.is_error, "ZSTD_isError");
+    if (has_zstd) find(&zstd.make, "ZSTD_createDStream");
+    find(&zstd.set_parameter, "ZSTD_DCtx_setParameter");
+}
 
 enum {
     ZLIB_METHOD_DEFLATE = 8,
@@ -59,9 +81,8 @@ bool ccoding_is_available(ccoding_kind kind) {
     switch (kind) {
     case CCODING_GZIP:
     case CCODING_DEFLATE: return czlib_is_available();
-    case CCODING_BROTLI:
-        return BrotliDecoderCreateInstance && BrotliDecoderDestroyInstance && BrotliDecoderDecompressStream;
-    case CCODING_ZSTD: return ZSTD_createDStream && ZSTD_freeDStream && ZSTD_decompressStream && ZSTD_isError;
+    case CCODING_BROTLI: return pthread_once(&once, find_decoders) == 0 && brotli.make;
+    case CCODING_ZSTD: return pthread_once(&once, find_decoders) == 0 && zstd.make;
     }
     return false;
 }
@@ -82,11 +103,11 @@ ccoding_decoder *ccoding_make(ccoding_kind kind) {
     ccoding_decoder *decoder = calloc(1, sizeof *decoder);
     if (!decoder) return NULL;
     decoder->kind = kind;
-    if (kind == CCODING_BROTLI) decoder->other = BrotliDecoderCreateInstance(allocate, release, decoder);
+    if (kind == CCODING_BROTLI) decoder->other = brotli.make(allocate, release, decoder);
     if (kind == CCODING_ZSTD) {
-        decoder->other = ZSTD_createDStream();
-        if (decoder->other && ZSTD_DCtx_setParameter) {
-            ZSTD_DCtx_setParameter(decoder->other, ZSTD_WINDOW_LOG_MAX, ZSTD_HTTP_WINDOW_LOG);
+        decoder->other = zstd.make();
+        if (decoder->other && zstd.set_parameter) {
+            zstd.set_parameter(decoder->other, ZSTD_WINDOW_LOG_MAX, ZSTD_HTTP_WINDOW_LOG);
         }
     }
     bool is_zlib = kind == CCODING_GZIP || kind == CCODING_DEFLATE;
@@ -99,8 +120,8 @@ ccoding_decoder *ccoding_make(ccoding_kind kind) {
 
 void ccoding_free(ccoding_decoder *decoder) {
     if (!decoder) return;
-    if (decoder->kind == CCODING_BROTLI) BrotliDecoderDestroyInstance(decoder->other);
-    if (decoder->kind == CCODING_ZSTD) ZSTD_freeDStream(decoder->other);
+    if (decoder->kind == CCODING_BROTLI) brotli.free(decoder->other);
+    if (decoder->kind == CCODING_ZSTD) zstd.free(decoder->other);
     czlib_decompressor_free(decoder->zlib);
     free(decoder);
 }
@@ -141,7 +162,7 @@ static int decode_brotli(
     if (decoder->has_ended) return input_count == 0 ? CCODING_END : CCODING_MALFORMED;
     size_t in = input_count;
     size_t out = output_count;
-    int result = BrotliDecoderDecompressStream(decoder->other, &in, &input, &out, &output, NULL);
+    int result = brotli.decode(decoder->other, &in, &input, &out, &output, NULL);
     *taken = input_count - in;
     *given = output_count - out;
     decoder->has_ended = result == BROTLI_SUCCESS;
@@ -158,10 +179,10 @@ static int decode_zstd(
     if (decoder->has_ended && input_count == 0) return CCODING_END;
     struct zstd_input in = {input, input_count, 0};
     struct zstd_output out = {output, output_count, 0};
-    size_t code = ZSTD_decompressStream(decoder->other, &out, &in);
+    size_t code = zstd.decode(decoder->other, &out, &in);
     *taken = in.position;
     *given = out.position;
-    if (ZSTD_isError(code)) return CCODING_MALFORMED;
+    if (zstd.is_error(code)) return CCODING_MALFORMED;
     decoder->has_ended = code == 0;
     return decoder->has_ended ? CCODING_END : CCODING_MORE;
 }

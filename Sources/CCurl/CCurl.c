@@ -1,7 +1,8 @@
-// For dladdr and preadv2.
+// For preadv2 and RTLD_DEFAULT.
 #define _GNU_SOURCE
 
 #include "CCurl.h"
+#include "Library.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,8 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-
-#define WEAK __attribute__((weak))
+#include <pthread.h>
 
 // The leading members of libcurl's structure. Later versions only append members.
 struct curl_version_info_prefix {
@@ -33,22 +33,51 @@ struct curl_message {
     } data;
 };
 
-extern struct curl_version_info_prefix *curl_version_info(int age) WEAK;
-extern int curl_global_init(long flags) WEAK;
-extern ccurl_easy *curl_easy_init(void) WEAK;
-extern void curl_easy_cleanup(ccurl_easy *easy) WEAK;
-extern void curl_easy_reset(ccurl_easy *easy) WEAK;
-extern int curl_easy_setopt(ccurl_easy *easy, int option, ...) WEAK;
-extern int curl_easy_getinfo(ccurl_easy *easy, int info, ...) WEAK;
-extern int curl_easy_pause(ccurl_easy *easy, int directions) WEAK;
-extern const char *curl_easy_strerror(int code) WEAK;
-extern ccurl_multi *curl_multi_init(void) WEAK;
-extern int curl_multi_cleanup(ccurl_multi *multi) WEAK;
-extern int curl_multi_setopt(ccurl_multi *multi, int option, ...) WEAK;
-extern int curl_multi_add_handle(ccurl_multi *multi, ccurl_easy *easy) WEAK;
-extern int curl_multi_remove_handle(ccurl_multi *multi, ccurl_easy *easy) WEAK;
-extern int curl_multi_socket_action(ccurl_multi *multi, int socket, int events, int *running) WEAK;
-extern struct curl_message *curl_multi_info_read(ccurl_multi *multi, int *left) WEAK;
+/// libcurl's functions. The table is complete, or `is_complete` is false.
+static struct {
+    void *library;
+    bool is_complete;
+    struct curl_version_info_prefix *(*version_info)(int age);
+    int (*global_init)(long flags);
+    ccurl_easy *(*easy_init)(void);
+    void (*easy_cleanup)(ccurl_easy *easy);
+    void (*easy_reset)(ccurl_easy *easy);
+    int (*easy_setopt)(ccurl_easy *easy, int option, ...);
+    int (*easy_getinfo)(ccurl_easy *easy, int info, ...);
+    int (*easy_pause)(ccurl_easy *easy, int directions);
+    const char *(*easy_strerror)(int code);
+    ccurl_multi *(*multi_init)(void);
+    int (*multi_cleanup)(ccurl_multi *multi);
+    int (*multi_setopt)(ccurl_multi *multi, int option, ...);
+    int (*multi_add_handle)(ccurl_multi *multi, ccurl_easy *easy);
+    int (*multi_remove_handle)(ccurl_multi *multi, ccurl_easy *easy);
+    int (*multi_socket_action)(ccurl_multi *multi, int socket, int events, int *running);
+    struct curl_message *(*multi_info_read)(ccurl_multi *multi, int *left);
+} curl;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool find(void *function, const char *name) {
+    return (*(void **)function = dlsym(curl.library, name)) != NULL;
+}
+
+static void open_libcurl(void) {
+    // The major version of the ABI. The library stays open for the life of the process.
+    curl.library = dlopen("libcurl.so.4", RTLD_LAZY | RTLD_LOCAL);
+    // A program may contain libcurl instead, and export its functions.
+    if (!curl.library) curl.library = dlopen(NULL, RTLD_LAZY);
+    curl.is_complete = curl.library && find(&curl.version_info, "curl_version_info")
+        && find(&curl.global_init, "curl_global_init") && find(&curl.easy_init, "curl_easy_init")
+        && find(&curl.easy_cleanup, "curl_easy_cleanup") && find(&curl.easy_reset, "curl_easy_reset")
+        && find(&curl.easy_setopt, "curl_easy_setopt") && find(&curl.easy_getinfo, "curl_easy_getinfo")
+        && find(&curl.easy_pause, "curl_easy_pause") && find(&curl.easy_strerror, "curl_easy_strerror")
+        && find(&curl.multi_init, "curl_multi_init") && find(&curl.multi_cleanup, "curl_multi_cleanup")
+        && find(&curl.multi_setopt, "curl_multi_setopt")
+        && find(&curl.multi_add_handle, "curl_multi_add_handle")
+        && find(&curl.multi_remove_handle, "curl_multi_remove_handle")
+        && find(&curl.multi_socket_action, "curl_multi_socket_action")
+        && find(&curl.multi_info_read, "curl_multi_info_read");
+}
 
 enum {
     VERSION_INFO_FOURTH = 3,
@@ -90,58 +119,51 @@ enum {
     MESSAGE_DONE = 1,
 };
 
-bool ccurl_is_available(void) {
-    return curl_version_info && curl_global_init && curl_easy_init && curl_easy_cleanup && curl_easy_reset &&
-        curl_easy_setopt && curl_easy_getinfo && curl_easy_pause && curl_easy_strerror && curl_multi_init &&
-        curl_multi_cleanup && curl_multi_setopt && curl_multi_add_handle && curl_multi_remove_handle &&
-        curl_multi_socket_action && curl_multi_info_read;
+bool ccurl_is_available(void) { return pthread_once(&once, open_libcurl) == 0 && curl.is_complete; }
+
+static const struct curl_version_info_prefix *version_info(void) {
+    return ccurl_is_available() ? curl.version_info(VERSION_INFO_FOURTH) : NULL;
 }
 
-uint32_t ccurl_version_number(void) {
-    return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version_num : 0;
-}
+uint32_t ccurl_version_number(void) { return version_info() ? version_info()->version_num : 0; }
 
-const char *ccurl_version(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version : NULL; }
+const char *ccurl_version(void) { return version_info() ? version_info()->version : NULL; }
 
-const char *ccurl_tls_backend(void) {
-    return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->ssl_version : NULL;
-}
+const char *ccurl_tls_backend(void) { return version_info() ? version_info()->ssl_version : NULL; }
 
-int ccurl_features(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->features : 0; }
+int ccurl_features(void) { return version_info() ? version_info()->features : 0; }
 
 const void *ccurl_tls_function(const char *name) {
-    Dl_info libcurl;
-    if (!curl_easy_init || !dladdr((const void *)curl_easy_init, &libcurl) || !libcurl.dli_fname) return NULL;
-    // libcurl is linked statically if it wasn't loaded by that name. Then there's only one copy of
-    // each function.
-    void *library = dlopen(libcurl.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!library) return NULL;
     // dlsym searches libcurl and then its dependencies.
-    const void *address = dlsym(library, name);
-    dlclose(library);
-    return address;
+    return ccurl_is_available() ? dlsym(curl.library, name) : NULL;
+}
+
+const void *ccurl_decoder_function(const char *name) {
+    const void *address = ccurl_is_available() ? dlsym(curl.library, name) : NULL;
+    return address ? address : dlsym(RTLD_DEFAULT, name);
 }
 
 int ccurl_global_init(void) {
-    return curl_global_init ? curl_global_init(GLOBAL_DEFAULT) : CCURL_UNAVAILABLE;
+    return ccurl_is_available() ? curl.global_init(GLOBAL_DEFAULT) : CCURL_UNAVAILABLE;
 }
 
 const char *ccurl_easy_strerror(int code) {
-    const char *words = curl_easy_strerror ? curl_easy_strerror(code) : NULL;
+    const char *words = ccurl_is_available() ? curl.easy_strerror(code) : NULL;
     return words ? words : "unknown error";
 }
 
-ccurl_easy *ccurl_easy_init(void) { return curl_easy_init ? curl_easy_init() : NULL; }
+ccurl_easy *ccurl_easy_init(void) { return ccurl_is_available() ? curl.easy_init() : NULL; }
 
 void ccurl_easy_cleanup(ccurl_easy *easy) {
-    if (curl_easy_cleanup) curl_easy_cleanup(easy);
+    if (ccurl_is_available()) curl.easy_cleanup(easy);
 }
 
 void ccurl_easy_reset(ccurl_easy *easy) {
-    if (curl_easy_reset) curl_easy_reset(easy);
+    if (ccurl_is_available()) curl.easy_reset(easy);
 }
 
-#define SET(easy, option, value) (curl_easy_setopt ? curl_easy_setopt((easy), (option), (value)) : CCURL_UNAVAILABLE)
+#define SET(easy, option, value) \
+    (ccurl_is_available() ? curl.easy_setopt((easy), (option), (value)) : CCURL_UNAVAILABLE)
 
 int ccurl_easy_set_long(ccurl_easy *easy, ccurl_long_option option, long value) {
     return SET(easy, (int)option, value);
@@ -198,28 +220,28 @@ int ccurl_easy_set_socket_closed_function(
 }
 
 int ccurl_easy_pause(ccurl_easy *easy, int directions) {
-    return curl_easy_pause ? curl_easy_pause(easy, directions) : CCURL_UNAVAILABLE;
+    return ccurl_is_available() ? curl.easy_pause(easy, directions) : CCURL_UNAVAILABLE;
 }
 
 int64_t ccurl_easy_info(ccurl_easy *easy, ccurl_info info) {
-    if (!curl_easy_getinfo) return 0;
+    if (!ccurl_is_available()) return 0;
     if (((int)info & INFO_TYPE_MASK) == INFO_TYPE_LONG) {
         long number = 0;
-        return curl_easy_getinfo(easy, (int)info, &number) == CCURL_OK ? number : 0;
+        return curl.easy_getinfo(easy, (int)info, &number) == CCURL_OK ? number : 0;
     }
     int64_t number = 0;
-    return curl_easy_getinfo(easy, (int)info, &number) == CCURL_OK ? number : 0;
+    return curl.easy_getinfo(easy, (int)info, &number) == CCURL_OK ? number : 0;
 }
 
 const char *ccurl_easy_peer_address(ccurl_easy *easy) {
     const char *address = NULL;
-    if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_PRIMARY_IP, &address);
+    if (ccurl_is_available()) curl.easy_getinfo(easy, INFO_PRIMARY_IP, &address);
     return address;
 }
 
 int ccurl_easy_socket(ccurl_easy *easy) {
     int socket = -1;
-    if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_ACTIVESOCKET, &socket);
+    if (ccurl_is_available()) curl.easy_getinfo(easy, INFO_ACTIVESOCKET, &socket);
     return socket;
 }
 
@@ -229,7 +251,7 @@ int ccurl_easy_set_context(ccurl_easy *easy, void *context) { return SET(easy, O
 
 void *ccurl_easy_context(ccurl_easy *easy) {
     void *context = NULL;
-    if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_PRIVATE, &context);
+    if (ccurl_is_available()) curl.easy_getinfo(easy, INFO_PRIVATE, &context);
     return context;
 }
 
@@ -270,20 +292,20 @@ static void close_on_exec(int number) {
 }
 
 ccurl_multi *ccurl_multi_init(void) {
-    if (!curl_multi_init) return NULL;
+    if (!ccurl_is_available()) return NULL;
     int candidates[CANDIDATES];
     int count = find_free_descriptors(candidates);
-    ccurl_multi *multi = curl_multi_init();
+    ccurl_multi *multi = curl.multi_init();
     for (int index = 0; index < count; index++) close_on_exec(candidates[index]);
     return multi;
 }
 
 int ccurl_multi_cleanup(ccurl_multi *multi) {
-    return curl_multi_cleanup ? curl_multi_cleanup(multi) : CCURL_UNAVAILABLE;
+    return ccurl_is_available() ? curl.multi_cleanup(multi) : CCURL_UNAVAILABLE;
 }
 
 #define SET_MULTI(multi, option, value) \
-    (curl_multi_setopt ? curl_multi_setopt((multi), (option), (value)) : CCURL_UNAVAILABLE)
+    (ccurl_is_available() ? curl.multi_setopt((multi), (option), (value)) : CCURL_UNAVAILABLE)
 
 int ccurl_multi_set_long(ccurl_multi *multi, ccurl_multi_option option, long value) {
     return SET_MULTI(multi, (int)option, value);
@@ -300,23 +322,23 @@ int ccurl_multi_set_timer_function(ccurl_multi *multi, ccurl_timer_function func
 }
 
 int ccurl_multi_add(ccurl_multi *multi, ccurl_easy *easy) {
-    return curl_multi_add_handle ? curl_multi_add_handle(multi, easy) : CCURL_UNAVAILABLE;
+    return ccurl_is_available() ? curl.multi_add_handle(multi, easy) : CCURL_UNAVAILABLE;
 }
 
 int ccurl_multi_remove(ccurl_multi *multi, ccurl_easy *easy) {
-    return curl_multi_remove_handle ? curl_multi_remove_handle(multi, easy) : CCURL_UNAVAILABLE;
+    return ccurl_is_available() ? curl.multi_remove_handle(multi, easy) : CCURL_UNAVAILABLE;
 }
 
 int ccurl_multi_act(ccurl_multi *multi, int socket, int events) {
     int running = 0;
-    return curl_multi_socket_action ? curl_multi_socket_action(multi, socket, events, &running) : CCURL_UNAVAILABLE;
+    return ccurl_is_available() ? curl.multi_socket_action(multi, socket, events, &running) : CCURL_UNAVAILABLE;
 }
 
 ccurl_easy *ccurl_multi_next_finished(ccurl_multi *multi, int *code) {
-    if (!curl_multi_info_read) return NULL;
+    if (!ccurl_is_available()) return NULL;
     int left = 0;
     struct curl_message *message;
-    while ((message = curl_multi_info_read(multi, &left))) {
+    while ((message = curl.multi_info_read(multi, &left))) {
         if (message->kind != MESSAGE_DONE) continue;
         *code = message->data.result;
         return message->easy;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CProcess.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -39,7 +40,7 @@ static ssize_t peek_pipe(int descriptor, uint8_t *bytes, size_t count) {
     return copied;
 }
 
-size_t cprocess_peek(int descriptor, int milliseconds, uint8_t *bytes, size_t count) {
+ssize_t cprocess_peek(int descriptor, int milliseconds, uint8_t *bytes, size_t count) {
     struct stat status;
     if (fstat(descriptor, &status) != 0) return 0;
     ssize_t found = 0;
@@ -47,9 +48,12 @@ size_t cprocess_peek(int descriptor, int milliseconds, uint8_t *bytes, size_t co
         found = pread(descriptor, bytes, count, lseek(descriptor, 0, SEEK_CUR));
     } else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
         struct pollfd entry = {.fd = descriptor, .events = POLLIN};
-        if (poll(&entry, 1, milliseconds) <= 0) return 0;
+        int ready;
+        do ready = poll(&entry, 1, milliseconds);
+        while (ready < 0 && errno == EINTR);
+        if (ready == 0) return -1;
         found = S_ISFIFO(status.st_mode) ? peek_pipe(descriptor, bytes, count)
                                          : recv(descriptor, bytes, count, MSG_PEEK | MSG_DONTWAIT);
     }
-    return found > 0 ? (size_t)found : 0;
+    return found > 0 ? found : 0;
 }

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// An error that occurs when the package rejects a token, a key or JSON, or can't create a token.

@@ -149,11 +149,7 @@ extension SignIn {
     }
 
     /// The state of a signed response, before its signature is checked, to find the cookie.
-    private func signedState(
-        _ request: SignInRequest,
-        in fields: String,
-        from provider: SignInProvider
-    ) -> String? {
+    private func signedState(_ request: SignInRequest, in fields: String, from provider: SignInProvider) -> String? {
         guard let verifier = provider.responseVerifier, let response = request.value("response", in: fields),
             let token = try? verifier.decrypter.opened(response, "the authorization response").text
         else { return nil }

@@ -2,7 +2,8 @@
 #define CCURL_H
 
 // The part of libcurl's stable ABI that the transport uses, declared without libcurl's headers:
-// building needs no -dev package, and FoundationNetworking brings the library into the process.
+// building needs no -dev package. The first call opens the library, which FoundationNetworking has
+// brought into the process, except into the program of a release (.ci/libcurl-on-first-use.c).
 // Every function is safe to call without libcurl: functions that return a handle return NULL, the
 // others an error or nothing.
 //

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /// Returns the number of the program's arguments, including its name.
 ///
@@ -28,7 +29,8 @@ bool cprocess_forbid_dumps(void);
 /// Copies the next bytes of a pipe, a socket or a regular file, without reading them.
 ///
 /// - Parameter milliseconds: The maximum time to wait for bytes or the end.
-/// - Returns: The number of bytes, or 0 if there are none, or if the file is of another kind.
-size_t cprocess_peek(int descriptor, int milliseconds, uint8_t *_Nonnull bytes, size_t count);
+/// - Returns: The number of bytes; 0 at the end, or if the file is of another kind; or -1 if neither
+///   bytes nor the end came in that time.
+ssize_t cprocess_peek(int descriptor, int milliseconds, uint8_t *_Nonnull bytes, size_t count);
 
 #endif

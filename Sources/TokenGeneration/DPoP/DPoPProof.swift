@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A DPoP proof that a ``DPoPVerifier`` has verified.

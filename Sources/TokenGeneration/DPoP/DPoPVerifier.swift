@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A verifier of DPoP proofs for servers
 /// ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import Synchronization
 
 /// A store of used one-time tokens, such as DPoP proofs and client assertions.

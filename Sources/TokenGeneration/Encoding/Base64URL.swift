@@ -1,5 +1,5 @@
 internal import CBase64
-internal import Foundation
+internal import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// Base64url without padding ([RFC 7515 §2](https://www.rfc-editor.org/rfc/rfc7515#section-2)).

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A JSON object with unique member names, in the order in which members were parsed or added.
@@ -198,16 +198,17 @@ extension JSONObject {
 
 extension JSONValue {
     fileprivate init(converting value: Any, path: String, depth: Int) throws(TokenError) {
-        // Checks exact types first. Foundation bridges types: a `Bool` is also an `NSNumber`, and
-        // an `NSNumber` 1 is also `true`.
+        // Checks exact types first. Foundation bridges types: an `NSNumber` 1 is also `true`.
         switch value {
         case let value as any BinaryInteger:
             self = .number(JSONNumber(value))
         case let value as any DirectlyConvertible:
-            guard let converted = value.jsonValue else {
-                throw TokenError(.unencodableContent, "\(path) isn't a finite number, so JSON can't represent it")
-            }
+            guard let converted = value.jsonValue else { throw Self.notFinite(path) }
             self = converted
+        case let value as any BinaryFloatingPoint:
+            // Such as `CGFloat`, which is Foundation's.
+            guard let number = Double("\(value)").flatMap(JSONNumber.init) else { throw Self.notFinite(path) }
+            self = .number(number)
         case let value as any OptionalValue:
             guard let wrapped = value.wrapped else {
                 self = .null
@@ -220,10 +221,8 @@ extension JSONValue {
     }
 
     private init(convertingOther value: Any, path: String, depth: Int) throws(TokenError) {
-        if type(of: value) is NSNumber.Type, let number = value as? NSNumber {
-            self = try .init(number, path: path)
-        } else if value is NSNull {
-            self = .null
+        if let number = try Self.foundationNumber(value, path: path) {
+            self = number
         } else if let date = value as? Date {
             guard let seconds = NumericDate(date).seconds else {
                 throw TokenError(.unencodableContent, "\(path) is a time outside the years 1 to 9999")
@@ -240,20 +239,34 @@ extension JSONValue {
             self = .array(array)
         } else if let dictionary = value as? [String: Any] {
             self = .object(try JSONObject(converting: dictionary, path: path, depth: depth + 1))
+        } else if String(reflecting: type(of: value)) == "Foundation.NSNull" {
+            self = .null
         } else {
             throw TokenError(.unencodableContent, "\(path) is a \(type(of: value)), which isn't a JSON type")
         }
     }
 
-    /// `JSONSerialization` can distinguish Booleans.
-    private init(_ number: NSNumber, path: String) throws(TokenError) {
-        guard number.doubleValue.isFinite,
-            let json = try? JSONSerialization.data(withJSONObject: number, options: .fragmentsAllowed),
-            let value = try? JSONParser.parse(Array(json), limits: .document)
-        else {
-            throw TokenError(.unencodableContent, "\(path) isn't a finite number, so JSON can't represent it")
-        }
-        self = value
+    /// Converts an `NSNumber`, or returns `nil` for another type.
+    ///
+    /// The name `NSNumber` would link Foundation and its language data into each program that signs
+    /// tokens. A program with an `NSNumber` contains Foundation, whose conversions then apply.
+    private static func foundationNumber(_ value: Any, path: String) throws(TokenError) -> Self? {
+        guard value is Int64 || value is UInt64 || value is Double || value is Decimal else { return nil }
+        for truth in [true, false] where isFoundationBoolean(value, truth) { return .bool(truth) }
+        let text = String(describing: value)
+        let digits = text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+        guard let number = JSONNumber(literal: digits) else { throw notFinite(path) }
+        return .number(number)
+    }
+
+    /// Foundation has one object for each truth value, which also equals a number.
+    private static func isFoundationBoolean(_ value: Any, _ truth: Bool) -> Bool {
+        guard let bridgeable = truth as Any as? any _ObjectiveCBridgeable else { return false }
+        return bridgeable._bridgeToObjectiveC() === value as AnyObject
+    }
+
+    private static func notFinite(_ path: String) -> TokenError {
+        TokenError(.unencodableContent, "\(path) isn't a finite number, so JSON can't represent it")
     }
 
     fileprivate static func checkDepth(_ depth: Int, _ path: String) throws(TokenError) {
@@ -285,10 +298,6 @@ extension Float: DirectlyConvertible {
         // Converts via text, so that 0.1 doesn't become 0.10000000149011612.
         isFinite ? Double(description).flatMap(JSONNumber.init).map(JSONValue.number) : nil
     }
-}
-
-extension CGFloat: DirectlyConvertible {
-    var jsonValue: JSONValue? { Double(self).jsonValue }
 }
 
 extension Decimal: DirectlyConvertible {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// The parts of a JWE in any serialization, decoded but not decrypted

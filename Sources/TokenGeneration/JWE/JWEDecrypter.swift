@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A decrypter of encrypted tokens with any content, in every serialization

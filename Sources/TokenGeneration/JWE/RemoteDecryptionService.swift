@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A decryption key behind a network or a bus: a key management service, a hardware module, an

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A key that decrypts tokens with exactly one algorithm: a private key, a shared secret, or a

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 import Synchronization
 
 /// A set of JSON Web Keys ([RFC 7517 §5](https://www.rfc-editor.org/rfc/rfc7517#section-5)).

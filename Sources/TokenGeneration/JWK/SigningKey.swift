@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A key that signs with exactly one algorithm: a private key, or the secret of an HMAC algorithm.

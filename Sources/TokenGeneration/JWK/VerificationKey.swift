@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC

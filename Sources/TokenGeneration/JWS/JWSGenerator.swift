@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A generator of JWSs with any payload, in every serialization.
 ///

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 struct JWSPayload: Sendable {
     private let octets: [UInt8]

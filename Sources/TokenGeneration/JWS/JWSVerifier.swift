@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A verifier of JWSs with any payload, in every serialization.

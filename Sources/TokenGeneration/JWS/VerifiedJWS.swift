@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A JWS that a ``JWSVerifier`` has verified.
 ///

@@ -289,8 +289,8 @@ public protocol JWTContent {
 
 /// The header and the payload of a token to be signed, from two dictionaries.
 ///
-/// Values can be `String`, `Bool`, every integer type, `Double` and `Float` (finite), `Decimal`,
-/// arrays and dictionaries of these, ``JSONValue`` and its parts, and the types that
+/// Values can be `String`, `Bool`, every integer type, every floating-point type (finite),
+/// `Decimal`, arrays and dictionaries of these, ``JSONValue`` and its parts, and the types that
 /// `JSONSerialization` produces (`NSNumber`, `NSString`, `NSNull`). A `nil` optional becomes
 /// `null`. A `Date` isn't accepted, because JSON has no dates: for a NumericDate, pass
 /// `date.timeIntervalSince1970`.

@@ -1,4 +1,4 @@
-package import Foundation
+package import FoundationEssentials
 internal import Synchronization
 
 /// The record that a token has been used, made after the token was accepted.

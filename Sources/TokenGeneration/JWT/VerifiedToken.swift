@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A token that a ``JWTVerifier`` has verified.
 ///

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// A key binding JWT: a holder's signature over an SD-JWT
 /// ([RFC 9901 §4.3](https://www.rfc-editor.org/rfc/rfc9901#section-4.3)).

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// An SD-JWT, or an SD-JWT with a key binding (SD-JWT+KB), ready to be sent

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// The holder of an SD-JWT, who presents it to verifiers
 /// ([RFC 9901 §7.2](https://www.rfc-editor.org/rfc/rfc9901#section-7.2)).

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A verifier of presented SD-JWTs, with or without a key binding
 /// ([RFC 9901 §7](https://www.rfc-editor.org/rfc/rfc9901#section-7)).

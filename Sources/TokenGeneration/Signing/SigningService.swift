@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import OpenSSLCrypto
 
 /// A signer of tokens: a ``SigningKey``, or a key management service, a hardware module or an

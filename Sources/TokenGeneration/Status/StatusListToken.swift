@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 import OpenSSLCrypto
 
 /// A signed status list: a JWT with the type `statuslist+jwt` ([Token Status List

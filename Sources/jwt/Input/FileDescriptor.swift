@@ -162,10 +162,12 @@ struct FileDescriptor: ~Copyable {
     }
 
     /// Returns the next bytes of a pipe, a socket or a file, which the next read still gets.
-    func waitingBytes(limit: Int, milliseconds: Int32) -> [UInt8] {
+    ///
+    /// Returns no bytes at the end, and `nil` if neither bytes nor the end came in time.
+    func waitingBytes(limit: Int, milliseconds: Int32) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: limit)
         let count = unsafe cprocess_peek(number, milliseconds, &bytes, limit)
-        return Array(bytes.prefix(count))
+        return count < 0 ? nil : Array(bytes.prefix(count))
     }
 
     /// Keeps the file open while a closure runs, for example to hold a lock.

@@ -2,7 +2,7 @@ import Foundation
 import Hummingbird
 import WebSignIn
 
-/// A page in HTML, without scripts but one that shows when the session ends.
+/// A page in HTML.
 struct Page: ResponseGenerator, Sendable {
     let title: String
     let user: UserSession?
@@ -42,11 +42,7 @@ struct Page: ResponseGenerator, Sendable {
                 \(rows)
                 </table>
                 <p id="checked"></p>
-                <script>
-                fetch("/api/orders").then(answer => answer.json()).then(orders => {
-                    document.getElementById("checked").textContent = orders.length + " checked by this page";
-                });
-                </script>
+                <script src="/shop.js"></script>
                 """
         )
     }
@@ -75,17 +71,19 @@ struct Page: ResponseGenerator, Sendable {
                 <table>\(devices.joined(separator: "\n"))</table>
                 <p><form method="post" action="\(signIn.signOutPath)"><button class="button">Sign out</button></form>
                 <form method="post" action="/sign-out-everywhere"><button class="quiet">Sign out everywhere</button></form></p>
-                <script src="/account.js"></script>
+                <script src="/shop.js"></script>
                 """
         )
     }
 
     /// The only script, a file because the pages don't allow others.
     static let script = """
-        fetch("/auth/user").then(answer => answer.json()).then(user => {
-            document.getElementById("ends").textContent =
-                user ? new Date(user.expires * 1000).toLocaleString() : "signed out";
-        });
+        const show = (id, path, text) => {
+            const place = document.getElementById(id);
+            if (place) fetch(path).then(answer => answer.json()).then(found => place.textContent = text(found));
+        };
+        show("ends", "/auth/user", user => user ? new Date(user.expires * 1000).toLocaleString() : "signed out");
+        show("checked", "/api/orders", orders => orders.length + " checked by this page");
 
         """
 

@@ -32,7 +32,7 @@ func makeApplication(
 
     let site = router.signedIn(by: signIn)
     site.get("/") { _, context in Page.home(context.user, signIn: signIn) }
-    site.get("/account.js") { _, _ in
+    site.get("/shop.js") { _, _ in
         Response(
             status: .ok,
             headers: [.contentType: "text/javascript; charset=utf-8"],

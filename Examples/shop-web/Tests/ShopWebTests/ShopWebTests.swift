@@ -53,7 +53,7 @@ struct ShopWebTests {
             let account = try await open("/account")
             #expect(account.contains(mock.server.metadata.issuer) && account.contains("This browser"))
             #expect(try await open("/api/orders").contains("Punched cards"))
-            #expect(try await open("/account.js").contains("/auth/user"))
+            #expect(try await open("/shop.js").contains("/auth/user"))
             // Another browser, which this one signs out.
             let own = cookies
             cookies = [:]

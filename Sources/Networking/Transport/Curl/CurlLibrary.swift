@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 internal import OpenSSLCrypto
 
-/// The libcurl of this process, which FoundationNetworking loads.
+/// The libcurl of this process, which is opened for the first transport.
 enum CurlLibrary {
     struct Description: Sendable {
         let version: String

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// The encoder of one value, with the parts that are complete.
 ///

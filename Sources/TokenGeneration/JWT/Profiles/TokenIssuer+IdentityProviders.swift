@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 
 extension TokenIssuer {
     private static let googleIssuers = ["https://accounts.google.com", "accounts.google.com"]

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 extension TokenIssuer {
     /// Returns GitHub Actions, whose tokens identify the workflow that runs ([OpenID Connect

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// An issuer of tokens, with the rules that it documents for them.
 ///

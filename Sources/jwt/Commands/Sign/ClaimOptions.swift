@@ -143,19 +143,27 @@ struct ClaimOptions {
     /// Rejects claims on standard input that no option reads, because the token would lack them,
     /// and a key there, because a generated key would sign the token instead.
     ///
-    /// Standard input can also be the file of a shell's loop. It stays unread, and is accepted if
-    /// the token has a key and claims besides times.
+    /// A program that writes to a pipe may be slow, so the pipe must have ended. Standard input can
+    /// also be the file of a shell's loop. It stays unread, and is accepted if the token has a key
+    /// and claims besides times.
     func checkStandardInput(_ arguments: ParsedArguments, hasKey: Bool = true) throws(UsageError) {
         let input = FileDescriptor.standard(STDIN_FILENO)
-        guard !input.isTerminal else { return }
-        let isIncomplete = isEmpty || !hasKey
-        let waiting = input.waitingBytes(limit: 4_096, milliseconds: isIncomplete ? 500 : 0)
-        let isObject = waiting.first { !$0.isBlank } == UInt8(ascii: "{")
         let hasOnlyTimes = fixed.object.isEmpty && !makesTokenID
-        guard !waiting.isEmpty, isIncomplete || hasOnlyTimes && isObject else { return }
-        let advice = "--claims - reads claims from it" + (hasKey || isObject ? "" : ", and --key - a key")
+        guard hasOnlyTimes || !hasKey, !input.isTerminal else { return }
+        let claimsAdvice = "--claims - reads claims from it"
+        guard let waiting = input.waitingBytes(limit: 4_096, milliseconds: Self.inputTimeout) else {
+            throw arguments.usageError(
+                "standard input is open, but no option reads it; \(claimsAdvice), and < /dev/null ends it"
+            )
+        }
+        let isObject = waiting.first { !$0.isBlank } == UInt8(ascii: "{")
+        guard !waiting.isEmpty, isEmpty || !hasKey || isObject else { return }
+        let advice = claimsAdvice + (hasKey || isObject ? "" : ", and --key - a key")
         throw arguments.usageError("standard input isn't empty, but no option reads it; \(advice)")
     }
+
+    /// Ten seconds, so that a busy machine can end the other program of a pipe.
+    private static let inputTimeout: Int32 = 10_000
 
     /// Validates the registered claims (RFC 7519 §4.1), because verifiers reject or ignore
     /// malformed ones.

@@ -21,9 +21,11 @@ struct TokenCommand {
             Prints only the access token (OAuth 2.0, RFC 6749). The token is cached for you alone and printed again \
             while it's valid. Concurrent calls send a single request to the server. Rotated refresh tokens are \
             cached, too.
-            """,
             """
-            A profile is an object in the configuration file. Its members are the options below without dashes: \
+        ],
+        details: [
+            """
+            A profile is an object in the configuration file. Its members are the options without dashes: \
             {"profiles": {"prod": {"token-endpoint": "https://id.example/token", "client-id": "reports", \
             "client-secret-file": "secret", "scope": "read"}}}. File names are relative to the configuration file; \
             ~/ is your home folder.
@@ -39,15 +41,35 @@ struct TokenCommand {
             """,
         ],
         options: [
-            TokenOptions.options, OptionDefinition.section(CacheOptions.section, [isForced]),
-            OptionDefinition.section(SignInOptions.section, [isSignIn]),
-            OptionDefinition.section(CacheOptions.section, [isSignOut]),
+            TokenOptions.options.showing([
+                "profile": "A profile in the configuration file", "issuer": "The authorization server's issuer, a URL",
+                "token-endpoint": "The token endpoint, without the issuer's metadata", "client-id": "The client ID",
+                "client-secret-file": "The file with the client secret",
+                "client-secret-env": "The environment variable with the client secret",
+                "key": "The client's private key, instead of a secret",
+                "from": "The identity of a pod or a CI job, instead",
+                "grant": "The grant (default: client_credentials)", "scope": "The requested scope",
+                "dpop": "Bind the token to a new key, for jwt request",
+            ]),
+            OptionDefinition.section(CacheOptions.section, [isForced]).showing([
+                "refresh": "Get a new token even if the cached one is valid"
+            ]),
+            OptionDefinition.section(SignInOptions.section, [isSignIn]).showing([
+                "sign-in": "Ask the user to sign in again, without a terminal, too"
+            ]),
+            OptionDefinition.section(CacheOptions.section, [isSignOut]).showing([
+                "sign-out": "Remove the tokens from the cache"
+            ]),
         ],
         examples: [
             "Call an API": #"curl -H "Authorization: Bearer $(jwt token --profile prod)" https://api.example/reports"#,
             "Get a token without a profile": """
             jwt token --token-endpoint https://id.example/token --client-id reports --client-secret-env SECRET
             """,
+            "Sign in with a browser":
+                "jwt token --issuer https://id.example --client-id cli --grant authorization_code",
+        ],
+        manualExamples: [
             "Authenticate with a key instead of a secret (private_key_jwt)":
                 "jwt token --token-endpoint https://id.example/token --client-id reports --key key.pem",
             "Authenticate with the identity of a pod, without a secret": """
@@ -56,8 +78,6 @@ struct TokenCommand {
             "Log in to Vault with the identity of a pod, at VAULT_ADDR": """
             jwt token --from vault:reports,kubernetes:/var/run/secrets/tokens/vault --from-audience https://vault.example
             """,
-            "Sign in with a browser":
-                "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid",
             "Sign in on another device, such as a phone":
                 "jwt token --issuer https://id.example --client-id cli --grant device_code",
             "Require ten more minutes of validity": "jwt token --profile prod --min-valid 10m",
