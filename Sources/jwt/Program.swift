@@ -25,8 +25,9 @@ enum Program {
     static let definition = definition(with: commands.map { $1() })
 
     /// Returns the definition for a command line, which has all commands if the first argument
-    /// names none.
+    /// names none, and doesn't ask for the version.
     static func definition(for arguments: [String]) -> CommandDefinition {
+        if let first = arguments.first, Invocation.asksForVersion(first) { return definition(with: []) }
         guard let command = commands.first(where: { $0.key == arguments.first }) else { return definition }
         return definition(with: [command.value()])
     }

@@ -26,14 +26,15 @@ enum Invocation {
             return .help(command, path: path)
         case "help":
             return try help(on: rest, in: command, path: path)
-        case "--version", "-V", "version":
-            guard path.count == 1 else { fallthrough }
+        case _ where path.count == 1 && Self.asksForVersion(first):
             return .version
         default:
             let subcommand = try find(first, in: command, path: path)
             return try resolve(rest, in: subcommand, path: path + [subcommand.name])
         }
     }
+
+    static func asksForVersion(_ argument: String) -> Bool { ["--version", "-V", "version"].contains(argument) }
 
     private static func help(
         on names: ArraySlice<String>,
