@@ -46,7 +46,16 @@ func makeService(_ configuration: Configuration, logger: Logger) throws -> some 
         .get(":id") { request, context in
             let id = try context.parameters.require("id", as: Int.self)
             let url = configuration.archive.appending(path: "reports/\(id)")
-            let report = try await archive.makeRequest(URLRequest(url: url))
+            let report: Data
+            do {
+                report = try await archive.makeRequest(URLRequest(url: url))
+            } catch let error as ServerError where error.status == 404 {
+                throw HTTPError(.notFound)
+            } catch {
+                // The error contains no secret.
+                context.logger.error("the archive failed", metadata: ["error": "\(error)"])
+                throw HTTPError(.badGateway)
+            }
             let client = try context.accessToken.clientID ?? "-"
             context.logger.info("report read", metadata: ["report": "\(id)", "client": "\(client)"])
             return ByteBuffer(data: report)

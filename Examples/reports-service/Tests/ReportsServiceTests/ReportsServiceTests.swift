@@ -81,6 +81,19 @@ struct ReportsServiceTests {
         }
     }
 
+    @Test("Responds with 404 to a report that the archive doesn't have, and with 502 if the archive fails")
+    func failures() async throws {
+        let headers = try header(scope: "reports.read")
+        archive.on(.get, "/reports/13") { _ in .status(400) }
+        try await withService { client in
+            for (id, status) in [("7", HTTPResponse.Status.notFound), ("13", .badGateway), ("x", .badRequest)] {
+                let response = try await client.execute(uri: "/reports/\(id)", method: .get, headers: headers)
+                #expect(response.status == status)
+            }
+            #expect(logs.all.contains { $0.contains("the archive failed") })
+        }
+    }
+
     @Test("Is healthy while it has a token, and not if it can't get one")
     func health() async throws {
         try await withService { client in
