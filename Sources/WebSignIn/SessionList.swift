@@ -72,14 +72,18 @@ extension SessionBook {
         return record.key == key ? record : nil
     }
 
+    /// The store's keys of a user's sessions, the newest first, also of those that have ended.
+    func keys(of user: UserSession) async throws(SignInError) -> [String] {
+        let name = Self.listName(user.issuer, user.subject)
+        return try await storing { try await list(name).entries.reversed().map(\.key) }
+    }
+
     /// The sessions of a user in the store, the newest first, also those whose end isn't noticed
     /// yet.
     func records(of user: UserSession) async throws(SignInError) -> [SessionRecord] {
-        let name = Self.listName(user.issuer, user.subject)
-        let entries = try await storing { try await list(name).entries }
         var records: [SessionRecord] = []
-        for entry in entries.reversed() {
-            guard let record = try await self.record(entry.key), record.issuer.isExactly(user.issuer),
+        for key in try await keys(of: user) {
+            guard let record = try await self.record(key), record.issuer.isExactly(user.issuer),
                 record.subject.isExactly(user.subject)
             else { continue }
             records.append(record)
@@ -104,8 +108,11 @@ extension SignIn {
     /// - Throws: ``SignInError`` with the code `storeFailed`.
     public func sessions(of session: UserSession) async throws(SignInError) -> [UserSession] {
         var sessions: [UserSession] = []
-        for record in try await book.records(of: session) {
-            if let found = try await book.session(key: record.key, isUse: false) { sessions.append(found) }
+        for key in try await book.keys(of: session) {
+            guard let found = try await book.session(key: key, isUse: false),
+                found.issuer.isExactly(session.issuer), found.subject.isExactly(session.subject)
+            else { continue }
+            sessions.append(found)
         }
         return sessions
     }

@@ -5,9 +5,9 @@ import Synchronization
 /// Storage for the sessions of a ``SignIn``: values by key that expire.
 ///
 /// ``InMemorySessions`` serves one process. Several hosts need a store that they share:
-/// ``EtcdSessions``, `PersistedSessions` of HummingbirdSignIn, or a type of yours on a database.
-/// Values are encrypted before they get there, and keys are digests: whoever reads the store can't
-/// use a session.
+/// ``EtcdSessions``, `PersistedSessions` of HummingbirdSignIn, or your own type on a database.
+/// Values are encrypted before they get there, and keys are digests: reading the store
+/// isn't enough to use a session.
 ///
 /// Conforming types declare `isSharedByHosts` if hosts share the store. An error of a store refuses
 /// the request: without the store, nobody is signed in.

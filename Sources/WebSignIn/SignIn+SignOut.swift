@@ -47,16 +47,20 @@ extension SignIn {
     }
 
     /// Ends sessions, and revokes their refresh tokens.
+    ///
+    /// A failure of the store for one session doesn't keep the others, or their tokens.
     func end(_ records: [SessionRecord]) async throws(SignInError) {
         var tokens: [(token: Secret, provider: SignInProvider)] = []
+        var failure: SignInError?
         for record in records {
             let token = await book.refreshToken(of: record)
-            try await book.end(record)
+            do throws(SignInError) { try await book.end(record) } catch { failure = error }
             if let token, let provider = providers.first(where: { $0.name == record.provider }) {
                 tokens.append((token, provider))
             }
         }
         if !tokens.isEmpty { await revoke(tokens) }
+        if let failure { throw failure }
     }
 
     private func revoke(_ tokens: [(token: Secret, provider: SignInProvider)]) async {

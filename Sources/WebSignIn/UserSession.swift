@@ -39,7 +39,7 @@ public struct UserSession: Sendable, Redacted {
     /// The session's name in the application's own forms, such as one that ends it with
     /// ``SignIn/endSession(_:of:)``.
     ///
-    /// It isn't the identifier in the cookie, and nobody can use the session with it.
+    /// It isn't the identifier in the cookie, and doesn't give access to the session.
     public var id: String { record.publicID }
     /// The time when the session began.
     public var created: Date { Date(timeIntervalSince1970: record.created) }

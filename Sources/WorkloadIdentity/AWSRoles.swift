@@ -64,7 +64,7 @@ extension AWSCredentialSource {
     ///   - source: The source of the credentials that sign the request.
     ///   - sessionName: The name of the session in AWS's logs. The default is
     ///     `AWS_ROLE_SESSION_NAME`, or else a name with the time.
-    ///   - externalID: The ID that the role of another account requires. The default is none.
+    ///   - externalID: The ID that the role of another account requires. The default is `nil`.
     ///   - duration: The validity of the credentials. The default is AWS's, one hour.
     ///   - region: The region of the service. The default is `AWS_REGION` or `AWS_DEFAULT_REGION`.
     ///   - environment: The variables, clocks and network.

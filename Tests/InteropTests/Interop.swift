@@ -8,7 +8,7 @@ enum Interop {
     /// The reason for skipping a suite without the script.
     static let hint: Comment = "requires Python libraries and servers; run “bash Tests/Interop/run”"
 
-    /// The reason for skipping a suite without the script for servers beside the gate.
+    /// The reason for skipping a suite without the script for servers outside the gate.
     static let serversHint: Comment =
         "requires servers that the gate doesn't start; run “bash Tests/Interop/servers”"
 

@@ -94,8 +94,19 @@ final class Shop: Sendable {
         )
     }
 
-    func anotherHost(keys: RecordKeys? = nil, apis: ResourceRule? = nil) throws -> SignIn {
-        try Self.instance(provider, other, store, time, keys: keys ?? RecordKeys(sealing: Self.key), apis: apis)
+    func anotherHost(
+        keys: RecordKeys? = nil,
+        apis: ResourceRule? = nil,
+        store: (any SessionStore)? = nil
+    ) throws -> SignIn {
+        try Self.instance(
+            provider,
+            other,
+            store ?? self.store,
+            time,
+            keys: keys ?? RecordKeys(sealing: Self.key),
+            apis: apis
+        )
     }
 
     /// The `auth_time` of a user who authenticates now, by the clock that tests move.
@@ -131,6 +142,27 @@ struct BrokenSessions: SessionStore {
         throw Failure()
     }
     func remove(_ key: String) throws { throw Failure() }
+}
+
+/// A store whose first removal fails.
+final class OnceBrokenSessions: SessionStore {
+    private let sessions: InMemorySessions
+    private let hasFailed = Mutex(false)
+
+    init(_ sessions: InMemorySessions) { self.sessions = sessions }
+
+    func read(_ key: String) -> StoredSessionValue? { sessions.read(key) }
+    func write(_ value: String, for key: String, replacing version: String?, lifetime: Duration) throws -> String? {
+        try sessions.write(value, for: key, replacing: version, lifetime: lifetime)
+    }
+    func remove(_ key: String) throws {
+        let fails = hasFailed.withLock { hasFailed in
+            defer { hasFailed = true }
+            return !hasFailed
+        }
+        if fails { throw BrokenSessions.Failure() }
+        sessions.remove(key)
+    }
 }
 
 /// A browser with cookies, which asks one application and follows redirects to its providers.

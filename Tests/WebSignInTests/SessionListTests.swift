@@ -88,6 +88,24 @@ struct SessionListTests {
         }
     }
 
+    @Test("A failure of the store for one session keeps no other session and no refresh token", .shows("WF4"))
+    func endAllWithFailure() async throws {
+        try await Shop().run { shop in
+            let browsers = [Browser(shop), Browser(shop), Browser(shop)]
+            var tokens: [String] = []
+            for browser in browsers {
+                tokens.append(try await signIn(browser).authenticator.accessToken().value.expose { $0 })
+            }
+            shop.time.advance(by: .seconds(1))
+            let user = try require(await browsers[0].session())
+            let host = try shop.anotherHost(store: OnceBrokenSessions(shop.store))
+            await #expect(throws: SignInError(.storeFailed, "")) { try await host.endAllSessions(of: user) }
+            #expect(shop.sessionCount == 1)
+            for token in tokens { #expect(!shop.provider.isActive(token)) }
+            for browser in browsers { #expect(await browser.user == nil) }
+        }
+    }
+
     @Test("A new sign-in and a step-up replace the session in the list")
     func replaced() async throws {
         try await Shop().run { shop in

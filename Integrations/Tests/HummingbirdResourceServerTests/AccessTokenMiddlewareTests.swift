@@ -103,7 +103,7 @@ struct AccessTokenMiddlewareTests {
         }
     }
 
-    @Test("A group with a token doesn't change the routes beside it, or those added after it")
+    @Test("A group with a token doesn't change its siblings, or routes added after it")
     func siblings() async throws {
         try await withService { service, client in
             #expect(try await client.response("/shared/own").status == .unauthorized)

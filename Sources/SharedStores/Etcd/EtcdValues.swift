@@ -2,7 +2,7 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// Values in an etcd cluster that expire, each with a lease of its own.
+/// Values in an etcd cluster that expire, each with its own lease.
 package struct EtcdValues: Sendable {
     private let cluster: EtcdCluster
     private let prefix: String
