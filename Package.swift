@@ -233,7 +233,7 @@ let package = Package(
             name: "InteropTests",
             dependencies: [
                 "jwt", "MockNetworking", "ResourceServer", "HTTPSignatures", "SharedStores", "WorkloadIdentity",
-                "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
+                "WebSignIn", "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
             ],
             packageAccess: false,
             swiftSettings: settings

@@ -170,7 +170,7 @@ print(
 )
 print(f"""| server | version | tested |
 |---|---|---|
-| [etcd](https://github.com/etcd-io/etcd), three members with TLS and users | Debian's 3.4.23 | `TokenStoreConformance` for a user of its prefix; another password, prefix or root is rejected; the record survives the end of the leader |
+| [etcd](https://github.com/etcd-io/etcd), three members with TLS and users | Debian's 3.4.23 | `TokenStoreConformance` for a user of its prefix; `EtcdSessions` at different members; another password, prefix or root is rejected; the record survives the end of the leader |
 | [LemonLDAP::NG](https://lemonldap-ng.org/) as an OpenID provider | Debian's 2.16.1 | discovery, keys without `alg`, authorization code with PKCE, UserInfo, refresh (1), introspection, client credentials, `client_secret_basic` (2), JWT access tokens (3), `jwt token` and `jwt verify`; RFC 8414, revocation and DPoP aren't offered |
 | [Keystone](https://docs.openstack.org/keystone/) as an issuer of tokens | {pinned["keystone"]} | client credentials with `tls_client_auth`, and with `client_secret_basic` (4); certificate-bound tokens (5), signatures of JWTs; metadata, scopes, refresh tokens, RFC 7662 and RFC 7009 aren't offered; Keystone's API describes and ends tokens |
 | [schemathesis](https://github.com/schemathesis/schemathesis), with hostile requests to an API | {pinned["schemathesis"]} | an API with `AccessTokenVerifier` responds as its description says, with a token, one for another scope and made-up `Authorization` and `DPoP` fields: never 500, and with 200 only to the right token |
