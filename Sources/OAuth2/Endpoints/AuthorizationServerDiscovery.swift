@@ -96,16 +96,13 @@ enum ServerLocation: Sendable {
         }
     }
 
-    /// An error's code is never about the grant or the client: the discovery sends neither.
     func server() async throws(OAuth2Error) -> AuthorizationServer {
         switch self {
         case .known(let server): return server
         case .discovered(let discovery):
-            do { return try await discovery.server() } catch let error as OAuth2Error {
-                let isOfServer = error.serverCode != nil || error.code == .requestRejected
-                throw isOfServer && !error.isRetryable ? error.coded(.protocolViolation) : error
-            } catch {
-                throw OAuth2Error(.serverUnreachable, "the server metadata can't be loaded", cause: error)
+            do { return try await discovery.server() } catch {
+                throw error as? OAuth2Error
+                    ?? OAuth2Error(.serverUnreachable, "the server metadata can't be loaded", cause: error)
             }
         }
     }

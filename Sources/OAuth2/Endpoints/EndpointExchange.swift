@@ -6,13 +6,26 @@ import TokenGeneration
 /// A request to an authorization server, which retries temporary failures and doesn't follow
 /// redirects.
 struct EndpointExchange: Sendable {
+    /// The credential in a request, which a 401 response rejects.
+    enum Credential {
+        case client, accessToken
+
+        var rejection: (code: OAuth2Error.Code, text: String) {
+            switch self {
+            case .client: (.invalidClient, "rejects the client's authentication; check the client ID and key")
+            case .accessToken: (.accessTokenRejected, "rejects the access token; it may have expired or been revoked")
+            }
+        }
+    }
+
     let place: String
     let url: URL
     let client: NetworkClient
     let timing: OAuth2Timing
     let hints: DPoPServerState
     var usesAssertion = false
-    var isOfClient = false
+    /// `nil` for a request of a public document.
+    var credential: Credential?
     /// A lost response to a request for tokens may have used up a refresh token.
     var isForTokens = false
     var isRepeatable = true
@@ -109,7 +122,7 @@ struct EndpointExchange: Sendable {
         } catch let error as ServerError {
             note(error.headers)
             if let confirmation = error.confirmation(for: request) { return confirmation }
-            throw OAuth2Error(answer: error, place: place, now: timing.timeSource.date(), isOfClient: isOfClient)
+            throw OAuth2Error(answer: error, place: place, now: timing.timeSource.date(), credential: credential)
         } catch let error as NetworkError {
             if !isForTokens, let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
