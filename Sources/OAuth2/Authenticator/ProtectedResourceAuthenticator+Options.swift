@@ -56,7 +56,9 @@ extension ProtectedResourceAuthenticator {
         /// Returns the client that is registered at an issuer, from your configuration or stored by
         /// ``registered``; `nil`, the default, for none.
         ///
-        /// A client whose secret has expired is registered again, and the user signs in.
+        /// A client whose secret has expired is registered again, and the user signs in. So is one
+        /// that the server rejects as unknown (`invalid_client` or `unauthorized_client`), for the
+        /// next sign-in, and not again until a sign-in succeeds.
         ///
         /// The store's tokens belong to a client. If a registered client isn't kept, the user signs
         /// in again after a restart.

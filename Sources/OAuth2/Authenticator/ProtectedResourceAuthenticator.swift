@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+internal import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -50,6 +51,16 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         var signOuts = 0
         var task: SharedTask<Connection>?
         var observers: [any ClientObserver] = []
+        /// By issuer.
+        var lostClients: [ByteComparedString: LostClients] = [:]
+    }
+
+    /// The registered clients that a server doesn't know anymore, and the client that replaces them.
+    struct LostClients {
+        var ids: Set<ByteComparedString> = []
+        var replacement: RegisteredClient?
+        /// A Boolean value that indicates whether a user has signed in with the replacement.
+        var isProven = false
     }
 
     /// A signed-in user at one authorization server.
@@ -57,7 +68,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         var generation = 0
         let resource: ProtectedResource
         let oauth: OAuth2Client
-        let issuer: String
+        let server: AuthorizationServer
         let authenticator: OAuth2Authenticator
         /// The names that were requested in this process.
         let requested: [String]
@@ -249,8 +260,39 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
             state.generation += 1
             state.connection = connection
             state.connection?.generation = state.generation
+            state.lostClients[ByteComparedString(connection.server.issuer)]?.isProven = true
             return state.connection
         }
+    }
+
+    // MARK: Lost clients
+
+    /// Notes that a server doesn't know a client anymore, and returns `true` if a sign-in with a new
+    /// registration may help.
+    ///
+    /// A replacement that never worked isn't replaced: the server would get new clients endlessly.
+    func lose(_ clientID: String, of server: AuthorizationServer, after error: OAuth2Error) -> Bool {
+        guard error.code == .invalidClient || error.serverCode == "unauthorized_client",
+            server.registrationEndpoint != nil, options.clientID?.isExactly(clientID) != true
+        else { return false }
+        return state.withLock { state in
+            var lost = state.lostClients[ByteComparedString(server.issuer)] ?? LostClients()
+            if lost.replacement?.clientID.isExactly(clientID) == true {
+                guard lost.isProven else { return false }
+                (lost.replacement, lost.isProven) = (nil, false)
+            }
+            lost.ids.insert(ByteComparedString(clientID))
+            state.lostClients[ByteComparedString(server.issuer)] = lost
+            return true
+        }
+    }
+
+    func lostClients(of issuer: String) -> LostClients? {
+        state.withLock { $0.lostClients[ByteComparedString(issuer)] }
+    }
+
+    func replaceLostClients(of issuer: String, by client: RegisteredClient) {
+        state.withLock { $0.lostClients[ByteComparedString(issuer)]?.replacement = client }
     }
 }
 
@@ -276,7 +318,9 @@ private struct ResourceSession: AuthenticationSession {
             return
         }
         do { try await authenticate(&request, context, connection) } catch let error as OAuth2Error {
-            guard error.code == .reauthenticationRequired else { throw error }
+            let clientID = connection.oauth.clientAuthentication.clientID
+            guard error.code == .reauthenticationRequired || owner.lose(clientID, of: connection.server, after: error)
+            else { throw error }
             connection = try await owner.connection(
                 after: connection.generation,
                 .init(hasEnded: true),
