@@ -94,6 +94,7 @@ extension SignIn {
         }
         response.headers = response.headers.only(Self.responseFields + fields)
         response.headers["Location"] = location
+        if response.status == 401, challenges.isEmpty { response.headers["WWW-Authenticate"] = challenge }
         for challenge in challenges { response.headers.append(name: "WWW-Authenticate", value: challenge) }
         // A document of the API isn't one of this origin.
         response.headers["X-Content-Type-Options"] = "nosniff"
