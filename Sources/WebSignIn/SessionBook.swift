@@ -15,7 +15,8 @@ struct SessionBook: Sendable {
         let claims: JSONObject
         let values: JSONObject
         let idToken: Secret
-        let began: Double
+        /// The versions of the logouts that came before the sign-in.
+        let endings: [String]
         var userAgent: String?
         /// The session that the browser had.
         var old: SessionRecord?
@@ -77,7 +78,7 @@ struct SessionBook: Sendable {
             values: new.values,
             idToken: new.idToken.expose { $0 },
             grant: grant,
-            began: new.began,
+            endings: new.endings,
             created: now,
             end: now + Self.seconds(options.absoluteLifetime),
             used: now,
@@ -113,7 +114,8 @@ struct SessionBook: Sendable {
         let idle = Self.seconds(options.idleLifetime)
         // A clock that was set back says nothing about the time since the last use.
         guard now < record.end, now - record.used < idle, record.used - now <= Self.leeway,
-            try await !isEnded((record.issuer, record.subject, record.sessionID), began: record.began)
+            try await endings(of: (record.issuer, record.subject, record.sessionID))
+                .allSatisfy({ record.endings.contains($0.version) })
         else {
             try await end(record)
             return nil
@@ -215,24 +217,28 @@ struct SessionBook: Sendable {
         try await storing { try await store.read(name) } != nil
     }
 
-    /// Whether a logout ended the session after it began.
-    func isEnded(_ identity: Identity, began: Double) async throws(SignInError) -> Bool {
+    /// The marks of logouts.
+    ///
+    /// A session ends with a mark that its sign-in hadn't seen, whatever the clocks of hosts say.
+    func endings(of identity: Identity) async throws(SignInError) -> [StoredSessionValue] {
+        var endings: [StoredSessionValue] = []
         for mark in LogoutMark.marks(of: identity) {
-            let found = try await storing { try await store.read(mark.name) }
-            if let found, began <= Double(found.value) ?? .infinity { return true }
+            if let found = try await storing({ try await store.read(mark.name) }) { endings.append(found) }
         }
-        return false
+        return endings
     }
 
-    /// Ends all sessions that a mark names and that began until now, also those that aren't stored
-    /// yet.
+    /// Ends all sessions that a mark names, and the sign-ins in progress that began until now.
     func end(_ mark: LogoutMark) async throws(SignInError) {
         let lifetime = options.absoluteLifetime + Duration(clampingSeconds: Attempt.lifetime)
+        // A sign-in in progress may have begun on a host whose clock is ahead. For a user instead of
+        // a session, that would also refuse a new sign-in.
+        let tolerance = mark.isOfSession && store.isSharedByHosts ? Self.leeway : 0
         try await storing { () async throws in
             // Another logout of the same session writes the same.
             for _ in 0..<8 {
                 let found = try await store.read(mark.name)
-                let time = max(now, found.flatMap { Double($0.value) } ?? 0)
+                let time = max(now + tolerance, found.flatMap { Double($0.value) } ?? 0)
                 let version = found?.version
                 if try await store.write(String(time), for: mark.name, replacing: version, lifetime: lifetime) != nil {
                     return
@@ -252,9 +258,11 @@ struct LogoutMark: Sendable {
     static let tokenAge = 600
 
     let name: String
+    let isOfSession: Bool
 
     private init(_ kind: String, issuer: String, _ value: String) {
         name = "ended-" + "\(kind)\n\(issuer)\n\(value)".sha256
+        isOfSession = kind == "sid"
     }
 
     static func session(_ sessionID: String, of issuer: String) -> Self {

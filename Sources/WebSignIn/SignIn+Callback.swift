@@ -197,7 +197,8 @@ extension SignIn {
         let sessionID = idToken.claims["sid"]?.string
         let issuer = provider.hasTenants ? idToken.registered.issuer ?? "" : provider.issuer
         let identity = (issuer: issuer, subject: subject, sessionID: sessionID)
-        guard try await !book.isEnded(identity, began: attempt.began) else {
+        let endings = try await book.endings(of: identity)
+        guard endings.allSatisfy({ attempt.began > Double($0.value) ?? .infinity }) else {
             throw SignInError(.sessionEnded, "the provider ended the session before the sign-in was complete")
         }
         var current = try await session(for: request)
@@ -220,7 +221,7 @@ extension SignIn {
             claims: idToken.claims,
             values: values,
             idToken: hint,
-            began: attempt.began,
+            endings: endings.map(\.version),
             userAgent: request.userAgent,
             old: current?.record
         )

@@ -126,8 +126,8 @@ struct SessionRecord: Sendable {
     ///
     /// The session's own key isn't shown to the client.
     let grant: String
-    /// The start of the attempt: a logout after that ends the session, also before it exists.
-    let began: Double
+    /// The versions of the logouts that came before the session; others end it.
+    let endings: [String]
     let created: Double
     let end: Double
     var used: Double
@@ -147,7 +147,8 @@ struct SessionRecord: Sendable {
         ]
         content["sid"] = sessionID.map(JSONValue.string)
         content["agent"] = userAgent.map(JSONValue.string)
-        for (name, time) in [("began", began), ("created", created), ("end", end), ("used", used)] {
+        if !endings.isEmpty { content["endings"] = .array(endings.map(JSONValue.string)) }
+        for (name, time) in [("created", created), ("end", end), ("used", used)] {
             content[name] = JSONNumber(time).map(JSONValue.number)
         }
         return content
@@ -160,7 +161,7 @@ extension SessionRecord {
         guard let provider = content["provider"]?.string, let issuer = content["iss"]?.string,
             let subject = content["sub"]?.string, let claims = content["claims"]?.object,
             let values = content["values"]?.object, let idToken = content["id_token"]?.string,
-            let grant = content["grant"]?.string, let key = content["key"]?.string, let began = time("began"),
+            let grant = content["grant"]?.string, let key = content["key"]?.string,
             let created = time("created"), let end = time("end"), let used = time("used")
         else { return nil }
         self.init(
@@ -172,7 +173,7 @@ extension SessionRecord {
             values: values,
             idToken: idToken,
             grant: grant,
-            began: began,
+            endings: (content["endings"]?.array ?? []).compactMap(\.string),
             created: created,
             end: end,
             used: used,
