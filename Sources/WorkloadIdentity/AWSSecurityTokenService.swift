@@ -204,7 +204,7 @@ struct AWSSecurityTokenService: Sendable {
 }
 
 extension PlatformEndpoint {
-    /// Returns temporary credentials, whose expiry the response states.
+    /// Returns temporary credentials, whose expiry the response states and which may have expired.
     func awsCredentials(
         in response: HTTPResponse,
         _ value: (String) -> String?
@@ -215,12 +215,6 @@ extension PlatformEndpoint {
             throw invalid("responded with credentials without a valid expiry, which aren't used")
         }
         let expiry = expiry(date, in: response)
-        guard expiry > environment.timeSource.now() else {
-            throw WorkloadIdentityError(
-                request: .expiredToken,
-                "\(name) responded with credentials that have expired; try again later"
-            )
-        }
         let credentials = AWSCredentials(
             accessKeyID: accessKeyID,
             secretAccessKey: Secret(secret),
