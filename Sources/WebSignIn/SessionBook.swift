@@ -15,10 +15,16 @@ struct SessionBook: Sendable {
         let claims: JSONObject
         let values: JSONObject
         let idToken: Secret
-        let began: Double
+        /// The versions of the logouts that came before the sign-in.
+        let endings: [String]
         var userAgent: String?
         /// The session that the browser had.
         var old: SessionRecord?
+    }
+
+    private struct Access: Sendable {
+        let authenticator: OAuth2Authenticator
+        let client: NetworkClient
     }
 
     static let cookieName = "session"
@@ -30,7 +36,8 @@ struct SessionBook: Sendable {
     let sealed: SealedValue
     let options: SignIn.Options
     private let providers: [SignInProvider]
-    private let authenticators = SessionAuthenticators()
+    /// The authenticators of the sessions that this process serves, one for each.
+    private let accesses: SingleFlightCache<String, Access>
     private let sections: ExclusiveSections
 
     init(
@@ -46,6 +53,11 @@ struct SessionBook: Sendable {
         self.providers = providers
         coding = TokenRecordCoding(cipher: keys.cipher)
         sections = ExclusiveSections(timeSource: options.timeSource)
+        var policy = SingleFlightCache<String, Access>.Policy()
+        policy.lifetime = { _ in options.absoluteLifetime }
+        // The store has the tokens, so an authenticator can be made again.
+        policy.capacity = 10_000
+        accesses = SingleFlightCache(timeSource: options.timeSource, policy: policy)
     }
 
     var now: Double { options.timeSource.date().timeIntervalSince1970 }
@@ -77,7 +89,7 @@ struct SessionBook: Sendable {
             values: new.values,
             idToken: new.idToken.expose { $0 },
             grant: grant,
-            began: new.began,
+            endings: new.endings,
             created: now,
             end: now + Self.seconds(options.absoluteLifetime),
             used: now,
@@ -86,7 +98,7 @@ struct SessionBook: Sendable {
         )
         try await list(record, replacing: new.old)
         try await storing { () async throws in
-            try await authenticator(of: record, new.provider).authenticator.signIn(with: tokens)
+            try await access(of: record, new.provider).authenticator.signIn(with: tokens)
             guard try await write(record, over: nil) else {
                 throw SignInError(.storeFailed, "the store already has a session of this identifier")
             }
@@ -105,7 +117,7 @@ struct SessionBook: Sendable {
     /// Returns the session of a key of the store, or `nil`; looking at it needn't be a use.
     func session(key: String, isUse: Bool = true) async throws(SignInError) -> UserSession? {
         guard let stored = try await storing({ try await store.read(key) }),
-            var record = sealed.open(stored.value).flatMap(SessionRecord.init), record.key == key,
+            var record = sealed.open(stored.value, as: SessionRecord.self), record.key == key,
             let provider = providers.first(where: { $0.name == record.provider }),
             provider.hasTenants || provider.issuer.isExactly(record.issuer)
         else { return nil }
@@ -113,7 +125,8 @@ struct SessionBook: Sendable {
         let idle = Self.seconds(options.idleLifetime)
         // A clock that was set back says nothing about the time since the last use.
         guard now < record.end, now - record.used < idle, record.used - now <= Self.leeway,
-            try await !isEnded((record.issuer, record.subject, record.sessionID), began: record.began)
+            try await endings(of: (record.issuer, record.subject, record.sessionID))
+                .allSatisfy({ record.endings.contains($0.version) })
         else {
             try await end(record)
             return nil
@@ -124,7 +137,8 @@ struct SessionBook: Sendable {
             // Another request may have written it, or ended the session.
             _ = try await storing { try await write(touched, over: stored.version) }
         }
-        let (authenticator, client) = authenticator(of: record, provider)
+        let found = record
+        let access = try await storing { try await self.access(of: found, provider) }
         return UserSession(
             provider: record.provider,
             issuer: record.issuer,
@@ -134,15 +148,15 @@ struct SessionBook: Sendable {
             authenticationTime: record.authenticationTime,
             acr: record.claims["acr"]?.string,
             expiry: Date(timeIntervalSince1970: record.end),
-            authenticator: authenticator,
-            client: client,
+            authenticator: access.authenticator,
+            client: access.client,
             record: record
         )
     }
 
     private func write(_ record: SessionRecord, over version: String?) async throws -> Bool {
         let left = min(record.end - now, Self.seconds(options.idleLifetime) * 1.1 + Self.leeway)
-        let value = try sealed.seal(record.content)
+        let value = try sealed.seal(record)
         guard value.utf8.count <= 64 << 10 else {
             throw SignInError(.storeFailed, "the session's claims and values are over 48 KiB; keep fewer")
         }
@@ -152,7 +166,7 @@ struct SessionBook: Sendable {
 
     /// Ends a session: its record first, then its tokens.
     func end(_ record: SessionRecord) async throws(SignInError) {
-        authenticators.remove(record.grant)
+        accesses.remove(record.grant)
         try await storing { () async throws in
             try await store.remove(record.key)
             try await store.remove("tokens-" + record.grant)
@@ -174,11 +188,8 @@ struct SessionBook: Sendable {
         )
     }
 
-    private func authenticator(
-        of record: SessionRecord,
-        _ provider: SignInProvider
-    ) -> (authenticator: OAuth2Authenticator, client: NetworkClient) {
-        authenticators.entry(for: record.grant) {
+    private func access(of record: SessionRecord, _ provider: SignInProvider) async throws -> Access {
+        try await accesses.value(for: record.grant) { [self] _ in
             let authenticator = OAuth2Authenticator(
                 client: provider.client,
                 grant: UserGrant(identifier: record.grant),
@@ -191,11 +202,10 @@ struct SessionBook: Sendable {
                 interceptors: provider.network.interceptors + [authenticator],
                 options: provider.network.options
             )
-            return (authenticator, client)
+            return Access(authenticator: authenticator, client: client)
         }
     }
 
-    /// The refresh token that the store has now.
     func refreshToken(of record: SessionRecord) async -> Secret? {
         try? await tokenStore(of: record).load("")?.record.refreshToken
     }
@@ -215,24 +225,28 @@ struct SessionBook: Sendable {
         try await storing { try await store.read(name) } != nil
     }
 
-    /// Whether a logout ended the session after it began.
-    func isEnded(_ identity: Identity, began: Double) async throws(SignInError) -> Bool {
+    /// The marks of logouts.
+    ///
+    /// A session ends with a mark that its sign-in hadn't seen, whatever the clocks of hosts say.
+    func endings(of identity: Identity) async throws(SignInError) -> [StoredSessionValue] {
+        var endings: [StoredSessionValue] = []
         for mark in LogoutMark.marks(of: identity) {
-            let found = try await storing { try await store.read(mark.name) }
-            if let found, began <= Double(found.value) ?? .infinity { return true }
+            if let found = try await storing({ try await store.read(mark.name) }) { endings.append(found) }
         }
-        return false
+        return endings
     }
 
-    /// Ends all sessions that a mark names and that began until now, also those that aren't stored
-    /// yet.
+    /// Ends all sessions that a mark names, and the sign-ins in progress that began until now.
     func end(_ mark: LogoutMark) async throws(SignInError) {
         let lifetime = options.absoluteLifetime + Duration(clampingSeconds: Attempt.lifetime)
+        // A sign-in in progress may have begun on a host whose clock is ahead. For a user instead
+        // of a session, that would also refuse a new sign-in.
+        let tolerance = mark.isOfSession && store.isSharedByHosts ? Self.leeway : 0
         try await storing { () async throws in
             // Another logout of the same session writes the same.
             for _ in 0..<8 {
                 let found = try await store.read(mark.name)
-                let time = max(now, found.flatMap { Double($0.value) } ?? 0)
+                let time = max(now + tolerance, found.flatMap { Double($0.value) } ?? 0)
                 let version = found?.version
                 if try await store.write(String(time), for: mark.name, replacing: version, lifetime: lifetime) != nil {
                     return
@@ -252,9 +266,11 @@ struct LogoutMark: Sendable {
     static let tokenAge = 600
 
     let name: String
+    let isOfSession: Bool
 
     private init(_ kind: String, issuer: String, _ value: String) {
         name = "ended-" + "\(kind)\n\(issuer)\n\(value)".sha256
+        isOfSession = kind == "sid"
     }
 
     static func session(_ sessionID: String, of issuer: String) -> Self {

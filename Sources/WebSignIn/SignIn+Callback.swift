@@ -46,7 +46,9 @@ extension SignIn {
                 }
             let attempt = Attempt(
                 provider: provider.name,
-                request: authorization,
+                state: authorization.state,
+                nonce: authorization.nonce,
+                codeVerifier: authorization.codeVerifier.value.expose { $0 },
                 returnPath: returnPath.text,
                 acr: requirement.acr,
                 // Also the provider's own parameter, because the ID token must meet it.
@@ -57,7 +59,7 @@ extension SignIn {
             )
             let cookie = cookieFormat.cookie(
                 attempt.cookieName,
-                try attempts.seal(attempt.content),
+                try attempts.seal(attempt),
                 lifetime: Attempt.lifetime,
                 isForOtherSites: provider.usesFormPost
             )
@@ -74,7 +76,7 @@ extension SignIn {
         let prefix = cookieFormat.name(Attempt.prefix)
         let found = request.cookies.filter { $0.key.hasPrefix(prefix) }.map { name, value in
             (
-                name: name, began: attempts.open(value).flatMap(Attempt.init)?.began ?? 0,
+                name: name, began: attempts.open(value, as: Attempt.self)?.began ?? 0,
                 size: name.utf8.count + value.utf8.count
             )
         }
@@ -90,7 +92,6 @@ extension SignIn {
         cookieFormat.deletion(String(name.dropFirst(cookieFormat.name("").utf8.count)))
     }
 
-    /// The refusal for an error of the OAuth 2 client.
     private static func reason(of error: any Error) -> SignInError {
         if let error = error as? SignInError { return error }
         guard let error = error as? OAuth2Error else {
@@ -143,7 +144,6 @@ extension SignIn {
         response.setting("Referrer-Policy", "no-referrer")
     }
 
-    /// The authorization response: the query, or the form.
     private func fields(of request: SignInRequest, from provider: SignInProvider) -> String {
         provider.usesFormPost ? String(decoding: request.body.prefix(64 << 10), as: UTF8.self) : request.query
     }
@@ -161,7 +161,7 @@ extension SignIn {
         state: String,
         provider: SignInProvider
     ) throws(SignInError) -> Attempt {
-        guard let attempt = attempts.open(sealed).flatMap(Attempt.init), Secret(attempt.state) == Secret(state),
+        guard let attempt = attempts.open(sealed, as: Attempt.self), Secret(attempt.state) == Secret(state),
             attempt.provider == provider.name
         else {
             throw SignInError(
@@ -197,7 +197,8 @@ extension SignIn {
         let sessionID = idToken.claims["sid"]?.string
         let issuer = provider.hasTenants ? idToken.registered.issuer ?? "" : provider.issuer
         let identity = (issuer: issuer, subject: subject, sessionID: sessionID)
-        guard try await !book.isEnded(identity, began: attempt.began) else {
+        let endings = try await book.endings(of: identity)
+        guard endings.allSatisfy({ attempt.began > Double($0.value) ?? .infinity }) else {
             throw SignInError(.sessionEnded, "the provider ended the session before the sign-in was complete")
         }
         var current = try await session(for: request)
@@ -220,7 +221,7 @@ extension SignIn {
             claims: idToken.claims,
             values: values,
             idToken: hint,
-            began: attempt.began,
+            endings: endings.map(\.version),
             userAgent: request.userAgent,
             old: current?.record
         )

@@ -241,7 +241,6 @@ public struct SignIn: Sendable {
         "\(origin)\(options.path)/\(provider.name)/\(route)"
     }
 
-    /// A page with a link for each provider.
     private func choice(_ request: SignInRequest) -> SignInResponse {
         let path = ReturnPath(request.value("return", in: request.query), origin: origin, besides: options.path)
         let query = FormURLEncoded.encode([("return", path.text)] + hints(in: request))
@@ -287,12 +286,23 @@ public struct SignIn: Sendable {
 
     func refusal(_ error: SignInError, _ request: SignInRequest, returningTo path: String = "/") -> SignInResponse {
         let status = error.code.status
-        guard request.acceptsPages || request.isNavigation else { return SignInResponse(status, error: error) }
-        let (title, message) = error.code.explanation
-        let again = SignInPage.Action(label: "Sign in", path: signInPath(returningTo: path), isForm: false)
-        let home = SignInPage.Action(label: "Back to the start", path: "/", isForm: false)
-        let actions = error.code.canSignInAgain ? [again, home] : [home]
-        return page(status, SignInPage(title: title, message: message, actions: actions), error: error)
+        var response = SignInResponse(status, error: error)
+        if request.acceptsPages || request.isNavigation {
+            let (title, message) = error.code.explanation
+            let again = SignInPage.Action(label: "Sign in", path: signInPath(returningTo: path), isForm: false)
+            let home = SignInPage.Action(label: "Back to the start", path: "/", isForm: false)
+            let actions = error.code.canSignInAgain ? [again, home] : [home]
+            response = page(status, SignInPage(title: title, message: message, actions: actions), error: error)
+        }
+        return status == 401 ? response.setting("WWW-Authenticate", challenge) : response
+    }
+
+    /// The challenge that every 401 needs
+    /// ([RFC 9110 §15.5.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2)).
+    ///
+    /// Only the cookie counts. No scheme for cookies is registered, and browsers ignore this one.
+    var challenge: String {
+        #"Cookie realm="\#(origin)", cookie-name="\#(cookieFormat.name(SessionBook.cookieName))""#
     }
 }
 

@@ -21,6 +21,9 @@ public struct AWSCredentials: Sendable, Hashable, Redacted {
     public let sessionToken: Secret?
     /// The expiry on the monotonic clock; `nil` for permanent credentials.
     public let expiry: ContinuousClock.Instant?
+    /// A Boolean value that indicates whether the credentials are used after the expiry that their
+    /// issuer stated.
+    var isExtended = false
 
     /// Creates credentials.
     public init(
@@ -105,6 +108,7 @@ public struct AWSCredentialSource: Sendable {
     private let cache: CachedTokenSource
     /// The latest credentials with their form as a token, which copies share.
     private let latest = SharedValue<(token: AccessToken, credentials: AWSCredentials)?>(nil)
+    private let rejected = SharedValue<Secret?>(nil)
 
     /// Creates a source that calls a closure.
     ///
@@ -119,7 +123,12 @@ public struct AWSCredentialSource: Sendable {
         request: @escaping @Sendable (_ deadline: ContinuousClock.Instant?) async throws -> AWSCredentials
     ) {
         self.name = name
-        let source = AWSCredentialRequest(name: name, timeSource: environment.timeSource, request: request)
+        let source = AWSCredentialRequest(
+            name: name,
+            timeSource: environment.timeSource,
+            rejected: rejected,
+            request: request
+        )
         let timing = OAuth2Timing(timeSource: environment.timeSource, random: environment.random)
         cache = CachedTokenSource(source, timing: timing)
     }
@@ -144,6 +153,7 @@ public struct AWSCredentialSource: Sendable {
     /// Returns whether there are other credentials than those that AWS rejects.
     func replace(_ rejected: AWSCredentials, until deadline: ContinuousClock.Instant?) async -> Bool {
         guard let token = try? rejected.token(requested: .now) else { return false }
+        self.rejected.replace(with: token.value)
         return (try? await self.token(for: .replacing(token, deadline: deadline))) != nil
     }
 
@@ -157,6 +167,8 @@ public struct AWSCredentialSource: Sendable {
 private struct AWSCredentialRequest: TokenSource {
     let name: String
     let timeSource: TimeSource
+    /// The latest credentials that AWS has rejected.
+    let rejected: SharedValue<Secret?>
     let request: AWSCredentialSource.Request
 
     func token(for requirements: TokenRequirements) async throws -> AccessToken {
@@ -170,7 +182,9 @@ private struct AWSCredentialRequest: TokenSource {
         }
         let token = try credentials.token(requested: requested)
         // Permanent credentials are read again from time to time, and are usually the same.
-        let isKept = requirements.isInBackground && token.expiry == nil
+        let isKept =
+            credentials.isExtended
+            ? rejected.value != token.value : requirements.isInBackground && token.expiry == nil
         guard isKept || !requirements.isUnwanted(token.value) else {
             throw WorkloadIdentityError(
                 .rejectedToken,

@@ -31,19 +31,54 @@ extension AWSCredentialSource {
     /// `AWS_EC2_METADATA_SERVICE_ENDPOINT` and `AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE` change its
     /// address, which must be one of this machine or its link, or use https.
     ///
+    /// If the service can't be reached or responds with expired credentials, the source continues
+    /// with the latest ones for up to 6 hours after their expiry, as the [SDKs of
+    /// AWS](https://docs.aws.amazon.com/sdkref/latest/guide/feature-static-credentials.html) do,
+    /// and asks again every 5 to 10 minutes. AWS accepts them meanwhile. If it rejects them, the
+    /// source doesn't use them again.
+    ///
     /// A failure is a ``WorkloadIdentityError``: `notConfigured` if the machine has no role or
     /// `AWS_EC2_METADATA_DISABLED` is `true`, or those of each request (``WorkloadEnvironment``).
     ///
     /// - Parameter environment: The variables, clocks and network.
     /// - Returns: The source.
     public static func instance(environment: WorkloadEnvironment = WorkloadEnvironment()) -> Self {
-        Self("the instance metadata service", environment: environment) { deadline in
-            try await AWSInstanceMetadata(environment: environment).credentials(until: deadline)
+        let latest = SharedValue<AWSCredentials?>(nil)
+        return Self("the instance metadata service", environment: environment) { deadline in
+            do {
+                let found = try await AWSInstanceMetadata(environment: environment).credentials(until: deadline)
+                latest.replace(with: found)
+                return found.extended(ifLeft: .zero, environment) ?? found
+            } catch let error as WorkloadIdentityError where error.code == .platformUnavailable {
+                // Early enough that no caller waits for a service that doesn't respond.
+                guard let extended = latest.value?.extended(ifLeft: .seconds(300), environment) else { throw error }
+                return extended
+            }
         }
     }
 }
 
-/// The endpoint for the credentials of a container.
+extension AWSCredentials {
+    /// The longest use after the expiry, which is also the longest lifetime of such credentials.
+    private static let longestExtension = Duration.seconds(21_600)
+
+    /// Returns the credentials with a later expiry; `nil` if they are valid for longer than given,
+    /// or expired too long ago.
+    fileprivate func extended(ifLeft left: Duration, _ environment: WorkloadEnvironment) -> Self? {
+        let now = environment.timeSource.now()
+        guard let expiry, expiry - now <= left, now < expiry + Self.longestExtension else { return nil }
+        let time = Duration.seconds(300) * (1 + min(max(environment.random(), 0), 1))
+        var extended = AWSCredentials(
+            accessKeyID: accessKeyID,
+            secretAccessKey: secretAccessKey,
+            sessionToken: sessionToken,
+            expiry: min(now + time, expiry + Self.longestExtension)
+        )
+        extended.isExtended = true
+        return extended
+    }
+}
+
 struct AWSContainerEndpoint: Sendable {
     static let variables = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"]
     /// The addresses of ECS and of EKS Pod Identity.

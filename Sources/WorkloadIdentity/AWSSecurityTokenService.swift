@@ -51,7 +51,6 @@ struct AWSSecurityTokenService: Sendable {
         self.region = region
     }
 
-    /// The parameters of a role that is assumed.
     struct Role: Sendable {
         let role: String
         let sessionName: String?
@@ -175,7 +174,6 @@ struct AWSSecurityTokenService: Sendable {
         }
     }
 
-    /// The domain of the region's partition.
     private var domain: String {
         let domains = [
             "cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov",
@@ -204,7 +202,7 @@ struct AWSSecurityTokenService: Sendable {
 }
 
 extension PlatformEndpoint {
-    /// Returns temporary credentials, whose expiry the response states.
+    /// Returns temporary credentials, whose expiry the response states and which may have expired.
     func awsCredentials(
         in response: HTTPResponse,
         _ value: (String) -> String?
@@ -215,12 +213,6 @@ extension PlatformEndpoint {
             throw invalid("responded with credentials without a valid expiry, which aren't used")
         }
         let expiry = expiry(date, in: response)
-        guard expiry > environment.timeSource.now() else {
-            throw WorkloadIdentityError(
-                request: .expiredToken,
-                "\(name) responded with credentials that have expired; try again later"
-            )
-        }
         let credentials = AWSCredentials(
             accessKeyID: accessKeyID,
             secretAccessKey: Secret(secret),

@@ -144,6 +144,19 @@ struct BrokenSessions: SessionStore {
     func remove(_ key: String) throws { throw Failure() }
 }
 
+/// A store that says that hosts share it.
+struct SharedSessions: SessionStore {
+    private let sessions: InMemorySessions
+
+    init(_ sessions: InMemorySessions) { self.sessions = sessions }
+
+    func read(_ key: String) -> StoredSessionValue? { sessions.read(key) }
+    func write(_ value: String, for key: String, replacing version: String?, lifetime: Duration) throws -> String? {
+        try sessions.write(value, for: key, replacing: version, lifetime: lifetime)
+    }
+    func remove(_ key: String) { sessions.remove(key) }
+}
+
 /// A store whose first removal fails.
 final class OnceBrokenSessions: SessionStore {
     private let sessions: InMemorySessions

@@ -130,6 +130,9 @@ struct SigningInTests {
             #expect(refusal.status == 401 && refusal.error?.code == .signedOut)
             let start = await browser.send("GET", "/auth/id/start", headers)
             #expect(start.status == 401 && start.error?.code == .signedOut)
+            // RFC 9110 §15.5.2
+            let challenge = #"Cookie realm="https://shop.example", cookie-name="__Host-session""#
+            #expect([refusal, start].allSatisfy { $0["WWW-Authenticate"] == challenge })
             #expect(browser.cookies.isEmpty)
         }
     }

@@ -168,6 +168,36 @@ struct SigningOutTests {
         }
     }
 
+    @Test("A logout at a host whose clock is behind ends sessions and sign-ins of other hosts", .shows("WS15"))
+    func slowClock() async throws {
+        try await Shop().run { shop in
+            let behind = ManualTime(date: shop.time.timeSource.date().addingTimeInterval(-45))
+            defer { behind.end() }
+            let keys = try RecordKeys(sealing: Shop.key)
+            let store = SharedSessions(shop.store)
+            let slow = try Shop.instance(shop.provider, shop.other, store, behind, keys: keys)
+            for subject in [nil, "ada"] {
+                let browser = Browser(shop)
+                try await browser.signIn(claims: ["sid": "s1"])
+                #expect(await browser.user == "ada")
+                let session = subject == nil ? "s1" : nil
+                let token = try shop.provider.issueLogoutToken(
+                    clientID: "shop-id",
+                    subject: subject,
+                    sessionID: session
+                )
+                #expect(await post(token, Browser(shop), to: slow).status == 200)
+                #expect(await browser.user == nil)
+            }
+            let (browser, host) = (Browser(shop), try shop.anotherHost(store: store))
+            let callback = try await browser.callback()
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: nil, sessionID: "s2")
+            #expect(await post(token, Browser(shop), to: slow).status == 200)
+            shop.provider.misbehave(.signedToken(.claims(["sid": "s2"])))
+            #expect(await browser.send("GET", callback, to: host).error?.code == .sessionEnded)
+        }
+    }
+
     @Test("A logout of a user ends all sessions, and a new sign-in revives none", .shows("WS16"))
     func ofUser() async throws {
         try await Shop().run { shop in

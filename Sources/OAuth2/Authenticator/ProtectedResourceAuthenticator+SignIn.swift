@@ -9,8 +9,10 @@ extension ProtectedResourceAuthenticator {
         let resource = try await discover(cause, previous)
         let server = try await server(of: resource)
         let requested = try await names(for: resource, cause.demand, previous?.requested ?? [])
+        let lost = lostClients(of: server.issuer)?.ids ?? []
         let isSame = previous.map {
-            $0.issuer.isExactly(server.issuer) && $0.resource.identifier.isExactly(resource.identifier)
+            $0.server.issuer.isExactly(server.issuer) && $0.resource.identifier.isExactly(resource.identifier)
+                && !lost.contains(ByteComparedString($0.oauth.clientAuthentication.clientID))
         }
         let oauth: OAuth2Client
         let authenticator: OAuth2Authenticator
@@ -28,13 +30,18 @@ extension ProtectedResourceAuthenticator {
             // The server states no scope if it granted what was requested, which isn't stored.
             granted = (try? await authenticator.accessToken())?.scope?.spaceSeparated ?? []
         } else {
-            let tokens = try await tokens(for: resource, requested, cause.demand, server, oauth, after: signOuts)
-            try await authenticator.signIn(with: tokens)
+            do {
+                let tokens = try await tokens(for: resource, requested, cause.demand, server, oauth, after: signOuts)
+                try await authenticator.signIn(with: tokens)
+            } catch let error as OAuth2Error {
+                _ = lose(oauth.clientAuthentication.clientID, of: server, after: error)
+                throw error
+            }
         }
         let connection = Connection(
             resource: resource,
             oauth: oauth,
-            issuer: server.issuer,
+            server: server,
             authenticator: authenticator,
             requested: granted,
             demand: cause.demand
@@ -123,7 +130,7 @@ extension ProtectedResourceAuthenticator {
         _ demand: ResourceDemand?,
         _ earlier: [String]
     ) async throws -> [String] {
-        let names = earlier.adding(try await scope.names(for: resource))
+        let names = earlier.adding(try await scope.names(resource))
         guard demand?.isForScope == true, names.count == earlier.count else { return names }
         // The resource rejects the tokens that the user could give, so don't ask again.
         var error = OAuth2Error(
@@ -136,15 +143,17 @@ extension ProtectedResourceAuthenticator {
 
     // MARK: The client
 
-    /// Returns `nil` if the client must be registered, also if its secret has expired on a date.
+    /// Returns `nil` if the client must be registered, also if its secret has expired on a date or
+    /// the server has lost it.
     private func knownClient(
         at server: AuthorizationServer,
         on date: Date
     ) async throws -> (any ClientAuthentication)? {
-        if let known = try await options.registration(server.issuer), date < known.clientSecretExpiry ?? .distantFuture
-        {
-            return try known.clientAuthentication
+        var known = try await options.registration(server.issuer)
+        if let lost = lostClients(of: server.issuer), known.map({ lost.ids.contains(.init($0.clientID)) }) ?? true {
+            known = lost.replacement
         }
+        if let known, date < known.clientSecretExpiry ?? .distantFuture { return try known.clientAuthentication }
         guard let clientID = options.clientID, server.metadata["client_id_metadata_document_supported"] == true else {
             return nil
         }
@@ -170,7 +179,7 @@ extension ProtectedResourceAuthenticator {
         if metadata.members["application_type"] == nil, metadata.redirectURIs.first?.hasPrefix("http://") == true {
             metadata.members["application_type"] = "native"
         }
-        if metadata.scope.isEmpty { metadata.scope = scope.all(of: resource, names) }
+        if metadata.scope.isEmpty { metadata.scope = scope.all(resource, names) }
         let registrar = ClientRegistrar(server: server, client: options.client, timing: options.timing)
         let registered = try await registrar.register(metadata)
         let authentication = try registered.clientAuthentication
@@ -183,6 +192,7 @@ extension ProtectedResourceAuthenticator {
                 "the authorization server registered the client without its redirect URI; ask the server's operator"
             )
         }
+        replaceLostClients(of: server.issuer, by: registered)
         try await options.registered(registered, server.issuer)
         return authentication
     }

@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+internal import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -50,6 +51,16 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         var signOuts = 0
         var task: SharedTask<Connection>?
         var observers: [any ClientObserver] = []
+        /// By issuer.
+        var lostClients: [ByteComparedString: LostClients] = [:]
+    }
+
+    /// The registered clients that a server doesn't know anymore, and their replacement.
+    struct LostClients {
+        var ids: Set<ByteComparedString> = []
+        var replacement: RegisteredClient?
+        /// A Boolean value that indicates whether a user has signed in with the replacement.
+        var isProven = false
     }
 
     /// A signed-in user at one authorization server.
@@ -57,7 +68,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         var generation = 0
         let resource: ProtectedResource
         let oauth: OAuth2Client
-        let issuer: String
+        let server: AuthorizationServer
         let authenticator: OAuth2Authenticator
         /// The names that were requested in this process.
         let requested: [String]
@@ -82,37 +93,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     let browser: Browser
     private let state = Mutex(State())
 
-    /// Creates an authenticator for one user, whose tokens it keeps in memory.
-    ///
-    /// It sends nothing before the first request.
-    ///
-    /// - Parameters:
-    ///   - resource: The URL of the resource. Requests to its origin get the token.
-    ///   - client: The client's metadata. Its first redirect URI receives the user. Without other
-    ///     values, the client is a public one with the grant types `authorization_code` and
-    ///     `refresh_token`.
-    ///   - scope: The rule for the scope that the resource gets.
-    ///   - options: The options.
-    ///   - browser: The closure that sends the user to the authorization server.
-    public convenience init(
-        resource: URL,
-        client: ClientMetadata,
-        scope: Scope,
-        options: Options = Options(),
-        browser: @escaping Browser
-    ) {
-        self.init(
-            resource: resource,
-            client: client,
-            scope: scope,
-            user: "user",
-            store: InMemoryTokenStore(),
-            options: options,
-            browser: browser
-        )
-    }
-
-    /// Creates an authenticator for one user, whose tokens are in a store.
+    /// Creates an authenticator for one user.
     ///
     /// It sends nothing before the first request.
     ///
@@ -123,16 +104,16 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     ///     `refresh_token`.
     ///   - scope: The rule for the scope that the resource gets.
     ///   - user: A name without secrets for the user. Users of the same name share their tokens in
-    ///     the store.
-    ///   - store: The storage for tokens.
+    ///     the store. The default is `user`, for a store of one user.
+    ///   - store: The storage for tokens. The default keeps them in memory.
     ///   - options: The options.
     ///   - browser: The closure that sends the user to the authorization server.
     public init(
         resource: URL,
         client: ClientMetadata,
         scope: Scope,
-        user: String,
-        store: any TokenStore,
+        user: String = "user",
+        store: any TokenStore = InMemoryTokenStore(),
         options: Options = Options(),
         browser: @escaping Browser
     ) {
@@ -249,12 +230,42 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
             state.generation += 1
             state.connection = connection
             state.connection?.generation = state.generation
+            state.lostClients[ByteComparedString(connection.server.issuer)]?.isProven = true
             return state.connection
         }
     }
+
+    // MARK: Lost clients
+
+    /// Notes that a server doesn't know a client anymore, and returns `true` if a sign-in with a
+    /// new registration may help.
+    ///
+    /// A replacement that never worked isn't replaced: the server would get new clients endlessly.
+    func lose(_ clientID: String, of server: AuthorizationServer, after error: OAuth2Error) -> Bool {
+        guard error.code == .invalidClient || error.serverCode == "unauthorized_client",
+            server.registrationEndpoint != nil, options.clientID?.isExactly(clientID) != true
+        else { return false }
+        return state.withLock { state in
+            var lost = state.lostClients[ByteComparedString(server.issuer)] ?? LostClients()
+            if lost.replacement?.clientID.isExactly(clientID) == true {
+                guard lost.isProven else { return false }
+                (lost.replacement, lost.isProven) = (nil, false)
+            }
+            lost.ids.insert(ByteComparedString(clientID))
+            state.lostClients[ByteComparedString(server.issuer)] = lost
+            return true
+        }
+    }
+
+    func lostClients(of issuer: String) -> LostClients? {
+        state.withLock { $0.lostClients[ByteComparedString(issuer)] }
+    }
+
+    func replaceLostClients(of issuer: String, by client: RegisteredClient) {
+        state.withLock { $0.lostClients[ByteComparedString(issuer)]?.replacement = client }
+    }
 }
 
-/// The authentication of one request.
 private struct ResourceSession: AuthenticationSession {
     /// The maximum number of sign-ins for one request.
     private static let limit = 2
@@ -276,7 +287,9 @@ private struct ResourceSession: AuthenticationSession {
             return
         }
         do { try await authenticate(&request, context, connection) } catch let error as OAuth2Error {
-            guard error.code == .reauthenticationRequired else { throw error }
+            let clientID = connection.oauth.clientAuthentication.clientID
+            guard error.code == .reauthenticationRequired || owner.lose(clientID, of: connection.server, after: error)
+            else { throw error }
             connection = try await owner.connection(
                 after: connection.generation,
                 .init(hasEnded: true),

@@ -114,7 +114,7 @@ extension OAuth2Client {
             hints: hints
         )
         exchange.usesAssertion = clientAuthentication.usesAssertion
-        exchange.isOfClient = true
+        exchange.credential = .client
         exchange.isForTokens = true
         do {
             return try await exchange.attempts(isSingleUse: isSingleUse, until: deadline) { date, nonce in

@@ -36,7 +36,8 @@ extension OAuth2Client {
     ) async throws -> UserInfo {
         let place = "the UserInfo endpoint"
         let url = try await server.userInfoEndpoint.required(place)
-        let exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
+        var exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
+        exchange.credential = .accessToken
         let protection = UserInfoProtection(
             keys: keys,
             decrypter: decrypter,

@@ -129,7 +129,7 @@ public struct OAuth2Client: Sendable {
         let url = try endpoint(server).required(place)
         var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
         exchange.usesAssertion = clientAuthentication.usesAssertion
-        exchange.isOfClient = true
+        exchange.credential = .client
         do {
             return try await exchange.value { date in
                 var request = TokenRequest(server: server, form: form, endpoint: url)

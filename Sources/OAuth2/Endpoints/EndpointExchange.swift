@@ -6,13 +6,26 @@ import TokenGeneration
 /// A request to an authorization server, which retries temporary failures and doesn't follow
 /// redirects.
 struct EndpointExchange: Sendable {
+    /// The credential in a request, which a 401 response rejects.
+    enum Credential {
+        case client, accessToken
+
+        var rejection: (code: OAuth2Error.Code, text: String) {
+            switch self {
+            case .client: (.invalidClient, "rejects the client's authentication; check the client ID and key")
+            case .accessToken: (.accessTokenRejected, "rejects the access token; it may have expired or been revoked")
+            }
+        }
+    }
+
     let place: String
     let url: URL
     let client: NetworkClient
     let timing: OAuth2Timing
     let hints: DPoPServerState
     var usesAssertion = false
-    var isOfClient = false
+    /// `nil` for a request of a public document.
+    var credential: Credential?
     /// A lost response to a request for tokens may have used up a refresh token.
     var isForTokens = false
     var isRepeatable = true
@@ -79,7 +92,6 @@ struct EndpointExchange: Sendable {
         }
     }
 
-    /// The maximum size of a response, in bytes; tokens have a few kilobytes.
     static let maximumBodySize = 1 << 20
 
     /// Sends one request, whose network client's errors become OAuth 2 errors.
@@ -109,7 +121,7 @@ struct EndpointExchange: Sendable {
         } catch let error as ServerError {
             note(error.headers)
             if let confirmation = error.confirmation(for: request) { return confirmation }
-            throw OAuth2Error(answer: error, place: place, now: timing.timeSource.date(), isOfClient: isOfClient)
+            throw OAuth2Error(answer: error, place: place, now: timing.timeSource.date(), credential: credential)
         } catch let error as NetworkError {
             if !isForTokens, let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
@@ -181,7 +193,9 @@ struct AnswerMembers {
     }
 
     func wrong(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
+        // The names of aliases are the server's.
+        let name = OAuth2Error.printable(name, limit: 64)
+        return OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
     }
 }
 

@@ -45,11 +45,9 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
     var isAboutSentRequest = false
     /// A Boolean value that indicates whether a request wasn't sent because its time was over.
     var isTooLateToSend = false
-    /// A Boolean value that indicates whether a new token expired before the store had saved it.
     var isOfTokenExpiredInStore = false
     /// A Boolean value that indicates whether another host is refreshing the token meanwhile.
     var isOthersTurn = false
-    /// A Boolean value that indicates whether the only available assertion was sent before.
     var isSpentAssertion = false
 
     /// Creates an error.
@@ -194,8 +192,8 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         return logText(serverCode.map { "\(text) [\($0)]" } ?? text, cause: cause)
     }
 
-    // An endpoint that isn't `isOfClient` takes an access token.
-    init(answer: ServerError, place: String, now: Date, isOfClient: Bool = false) {
+    /// A request without a credential can't have one that the endpoint rejects.
+    init(answer: ServerError, place: String, now: Date, credential: EndpointExchange.Credential?) {
         // The response may repeat secrets, so the cause doesn't include it.
         let cause = ServerError(endpoint: nil, errorCode: answer.errorCode)
         let body = answer.response.flatMap { try? JSONObject(parsing: $0) } ?? [:]
@@ -206,18 +204,21 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
             challenges.first { $0.isOfScheme(scheme) && $0.parameters["error"] != nil }
         }.first
         if let serverCode = body["error"]?.string ?? challenged?.parameters["error"], !serverCode.isEmpty {
-            self.init(serverCode: serverCode, members: body, place: place, status: answer.errorCode, cause: cause)
+            self.init(
+                serverCode: serverCode,
+                members: body,
+                place: place,
+                status: answer.errorCode,
+                credential: credential,
+                cause: cause
+            )
         } else {
-            let isUnauthorized = answer.errorCode == 401
-            let isOfResource = challenges.contains { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") }
+            // A 401 rejects the request's credential, with any body and without a challenge, too.
             let (code, text) =
                 if Self.isTransient(answer.errorCode) {
                     (Code.serverTransient, "has failed temporarily")
-                } else if isUnauthorized, isOfClient {
-                    // This holds for any body: only the client was authenticated (RFC 6749 §5.2).
-                    (Code.invalidClient, "rejects the client's authentication; check the client ID and key")
-                } else if isUnauthorized, isOfResource {
-                    (Code.accessTokenRejected, "rejects the access token; it may have expired or been revoked")
+                } else if answer.errorCode == 401, let credential {
+                    credential.rejection
                 } else {
                     (
                         Code.protocolViolation,
@@ -226,12 +227,12 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
                 }
             self.init(code, "\(place) \(text)", status: answer.errorCode, cause: cause)
         }
+        if credential == nil, code != .serverTransient { code = .protocolViolation }
         serverText = Self.serverText(challenges: fields) { body[$0]?.string }
         hasNonce = answer.headers["DPoP-Nonce"] != nil
         if code == .serverTransient { retryAfter = Self.retryAfter(answer, now: now) }
     }
 
-    /// Returns the time that a response asks the client to wait.
     static func retryAfter(_ answer: ServerError, now: Date) -> Duration? {
         RetryAfter.delay(answer.headers["Retry-After"], responseDate: answer.headers["Date"], now: now)
     }

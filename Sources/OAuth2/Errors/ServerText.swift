@@ -4,7 +4,6 @@ import TokenGeneration
 /// The meaning of an authorization server's error, and the rule for its text: an error shows only
 /// registered codes and its own words, because a server may repeat the secrets of a request.
 extension OAuth2Error {
-    /// The error codes that are shown.
     private static let registeredCodes = [
         // RFC 6749 §4.1.2.1 and §5.2
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
@@ -38,6 +37,7 @@ extension OAuth2Error {
         members: JSONObject,
         place: String = "the token endpoint",
         status: Int,
+        credential: EndpointExchange.Credential? = nil,
         cause: (any Error)? = nil
     ) {
         let serverCode = Self.registered(serverCode)
@@ -45,20 +45,22 @@ extension OAuth2Error {
             switch serverCode {
             // The error code of an overloaded or failing server isn't about the grant.
             case _ where Self.isTransient(status), "temporarily_unavailable", "server_error":
-                (Code.serverTransient, "\(place) has failed temporarily")
-            // Auth0 and GitHub have other codes for a client that isn't authenticated, and GitHub
-            // for a grant that isn't valid.
-            case "invalid_client", "incorrect_client_credentials",
-                "access_denied" where status == 401:
-                (Code.invalidClient, "\(place) rejects the client's authentication; check the client ID and key")
+                (Code.serverTransient, "has failed temporarily")
+            // GitHub has other codes for a client that isn't authenticated, and a grant that isn't
+            // valid.
+            case "invalid_client", "incorrect_client_credentials":
+                EndpointExchange.Credential.client.rejection
             case "invalid_grant", "bad_refresh_token", "bad_verification_code":
-                (Code.reauthenticationRequired, "\(place) rejects the grant; it may have expired or been revoked")
+                (Code.reauthenticationRequired, "rejects the grant; it may have expired or been revoked")
             case "invalid_token":
-                (Code.accessTokenRejected, "\(place) rejects the access token; it may have expired or been revoked")
+                EndpointExchange.Credential.accessToken.rejection
+            // Auth0 and Spring Authorization Server have codes of their own.
+            case nil where status == 401 && credential != nil, "access_denied" where status == 401:
+                (credential ?? .client).rejection
             default:
-                (Code.requestRejected, "\(place) rejected the request")
+                (Code.requestRejected, "rejected the request")
             }
-        self.init(code, text, serverCode: serverCode, status: status, cause: cause)
+        self.init(code, "\(place) \(text)", serverCode: serverCode, status: status, cause: cause)
         serverText = Self.serverText { members[$0]?.string }
     }
 

@@ -305,7 +305,7 @@ public final class TokenExchangeProvider: AuthenticationProvider {
         let requested = timing.timeSource.now()
         let place = "the token endpoint"
         var exchange = EndpointExchange(place: place, url: key.url, client: client, timing: timing, hints: hints)
-        exchange.isOfClient = true
+        exchange.credential = .client
         return try await exchange.value { [request] _ in
             request
         } read: { response in

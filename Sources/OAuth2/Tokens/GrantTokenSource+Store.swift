@@ -185,7 +185,8 @@ extension GrantTokenSource {
             isInDoubt: refusal?.isPossiblyLostRotation ?? false || state.withLock { $0.attempt?.isInDoubt ?? false }
         )
         if end == .lost { refusal?.isPossiblyLostRotation = true }
-        let ended = store.outlivesProcess && !grant.isRepeatable ? TokenRecord(end, replacing: current.record) : nil
+        let isRecorded = store.store.outlivesProcess && !grant.isRepeatable
+        let ended = isRecorded ? TokenRecord(end, replacing: current.record) : nil
         var isWritten = false
         if let ended {
             let version = try? await limited {
@@ -373,7 +374,6 @@ extension GrantTokenSource {
         }
     }
 
-    /// The name of this machine and the number of this process.
     private static let hostLabel: String = {
         var name = [CChar](repeating: 0, count: 256)
         guard unsafe gethostname(&name, name.count - 1) == 0 else { return "\(getpid())" }

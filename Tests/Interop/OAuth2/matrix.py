@@ -183,7 +183,7 @@ for number, note in enumerate(
         "`ClientSecretBasic.Encoding.raw`; it also refuses a secret with a colon, and one with which the header "
         "field's base64 has `+` or `/`. For those, use `client_secret_post`.",
         "LemonLDAP::NG, JWT access tokens: `typ` is `JWT`, `aud` is the client. The challenges of its 401 responses "
-        "lack the scheme, so an expired token that can't be replaced is a `protocolViolation`.",
+        "lack the scheme.",
         "Keystone, `client_secret_basic`: the server refuses form-encoded secrets, so use "
         "`ClientSecretBasic.Encoding.raw`.",
         "Keystone, certificate-bound tokens: `x5t#S256` is the hash of the certificate's PEM text instead of its DER, "

@@ -205,14 +205,14 @@ struct LemonLDAPTests {
         await #expect(throws: AccessRefusal(.invalidToken, "")) { try await strict.verify(request) }
     }
 
-    @Test("The challenge of UserInfo's 401 has no scheme, which isn't an OAuth 2 error")
+    @Test("A 401 of UserInfo rejects the token, although its challenge has no scheme")
     func challenge() async throws {
         let client = try await oauth()
         let unknown = AccessToken(value: Secret("unknown"), requested: .now)
         let error = await #expect(throws: OAuth2Error.self) {
             try await client.userInfo(subject: "dwho", authorized: authorized(unknown))
         }
-        #expect(error?.code == .protocolViolation)
+        #expect(error?.code == .accessTokenRejected)
         #expect(error?.status == 401)
     }
 

@@ -198,6 +198,9 @@ struct DiscoveryTests {
             (.status(200), .protocolViolation),
             (.status(302, headers: ["Location": "https://evil.example"]), .protocolViolation),
             (.status(500, body: Data(Self.marker.utf8)), .serverTransient), (.status(401), .protocolViolation),
+            // The request has no token that the server could reject.
+            (.challenge(#"Bearer error="invalid_token""#), .protocolViolation),
+            (.json(#"{"error":"invalid_client"}"#, status: 401), .protocolViolation),
             (.failure(NetworkError(.cannotConnect, "no luck")), .serverUnreachable),
             (.failure(NetworkError(.connectionLost, "cut")), .serverUnreachable),
             (.text(String(repeating: Self.marker, count: 100_000)), .protocolViolation),

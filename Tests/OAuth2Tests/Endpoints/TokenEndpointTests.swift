@@ -18,7 +18,7 @@ struct TokenEndpointTests {
             ("invalid_scope", 403, .requestRejected), ("temporarily_unavailable", 400, .serverTransient),
             ("server_error", 400, .serverTransient), ("invalid_client", 500, .serverTransient),
             ("invalid_scope", 503, .serverTransient), ("invalid_grant", 502, .serverTransient),
-            ("invalid_request", 429, .serverTransient),
+            ("invalid_request", 429, .serverTransient), ("surprise", 401, .invalidClient),
         ]
     )
     func errors(serverCode: String, status: Int, code: OAuth2Error.Code) async throws {

@@ -121,6 +121,18 @@ struct UserInfoTests {
         for text in EndpointFixture.texts(of: error) { #expect(!text.contains(EndpointFixture.token)) }
     }
 
+    @Test(
+        "A 401 rejects the token, with any body and also without a challenge",
+        arguments: [
+            .status(401), .status(401, body: Data("<html>".utf8)), .challenge(#"error="invalid_token""#),
+            .json(#"{"error":"unauthorized"}"#, status: 401), .json(#"{"error":"access_denied"}"#, status: 401),
+        ] as [MockTransport.Step]
+    )
+    func refusedWithoutChallenge(step: MockTransport.Step) async throws {
+        let error = try #require(await failure { try await info(step, step) })
+        #expect((error.code, error.status) == (.accessTokenRejected, 401))
+    }
+
     @Test("Throws the token source's error")
     func noToken() async {
         let fixture = EndpointFixture()

@@ -105,6 +105,51 @@ struct ProtectedResourceSignInTests {
         }
     }
 
+    /// Deletes the registered client at the server, which then doesn't know it.
+    private func lose(_ fixture: ResourceFixture) async throws {
+        let client = try #require(fixture.registrations.withLock { $0.values.first })
+        try await ClientRegistrar(server: fixture.mock.metadata).delete(client)
+    }
+
+    @Test("Registers a client anew that the server has lost, and the user signs in", arguments: [false, true])
+    func lostClient(isRestarted: Bool) async throws {
+        try await withResource { fixture in
+            let store = InMemoryTokenStore()
+            var client = NetworkClient(interceptors: [fixture.authenticator(store: store)])
+            _ = try await fixture.get("/mcp", client)
+            for count in 2...3 {
+                try await lose(fixture)
+                if isRestarted { client = NetworkClient(interceptors: [fixture.authenticator(store: store)]) }
+                fixture.rejectNextToken()
+                _ = try await fixture.get("/mcp", client)
+                #expect((fixture.requests(for: "/register"), fixture.scopes.count) == (count, count))
+                #expect(fixture.registrations.withLock { $0.count } == 1)
+                _ = try await fixture.get("/mcp", client)
+                #expect(fixture.scopes.count == count)
+            }
+        }
+    }
+
+    @Test("A server that loses each client gets one more, not one for each sign-in")
+    func forgetfulServer() async throws {
+        try await withResource { fixture in
+            let authenticator = fixture.authenticator(
+                change: { $0.registration = { _ in nil } },
+                browser: { url, _ in
+                    let redirect = try await fixture.mock.visit(url)
+                    try? await self.lose(fixture)
+                    return redirect
+                }
+            )
+            let client = NetworkClient(interceptors: [authenticator])
+            for count in [1, 2, 2, 2] {
+                let error = try? await refusalReason { _ = try await fixture.get("/mcp", client) }
+                #expect(count == 2 || error == OAuth2Error(.invalidClient, ""))
+                #expect(fixture.requests(for: "/register") == count)
+            }
+        }
+    }
+
     @Test("Doesn't use a client that is registered with another authentication or redirect URI", .shows("G21"))
     func otherRegistrations() async throws {
         let members: [[String: JSONValue?]] = [
