@@ -292,8 +292,7 @@ public protocol JWTContent {
 /// Values can be `String`, `Bool`, every integer type, every floating-point type (finite),
 /// `Decimal`, arrays and dictionaries of these, ``JSONValue`` and its parts, and the types that
 /// `JSONSerialization` produces (`NSNumber`, `NSString`, `NSNull`). A `nil` optional becomes
-/// `null`. A `Date` isn't accepted, because JSON has no dates: for a NumericDate, pass
-/// `date.timeIntervalSince1970`.
+/// `null`, and a `Date` a NumericDate: whole seconds since 1970, rounded down.
 public struct JWTRepresentation: JWTContent {
     /// The members of the header.
     public let header: [String: Any]
