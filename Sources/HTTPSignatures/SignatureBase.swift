@@ -85,7 +85,7 @@ public struct SignatureBase: Sendable, Redacted {
     /// These are the values that `Redaction.standard` replaces, such as those of `Authorization`,
     /// `Cookie` and `DPoP`.
     public var description: String {
-        (lines.map { "\($0.component): \($0.shownValue)" } + ["\"@signature-params\": \(serializedParameters)"])
+        (lines.map(\.description) + ["\"@signature-params\": \(serializedParameters)"])
             .joined(separator: "\n")
     }
 }

@@ -3,10 +3,8 @@ import Networking
 internal import OpenSSLCrypto
 import TokenGeneration
 
-enum VerificationStep: Int, Comparable {
+enum VerificationStep: Comparable {
     case selection, syntax, parameters, coverage, key, base, signature, content, nonce
-
-    static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 struct SignatureFailure: Error {

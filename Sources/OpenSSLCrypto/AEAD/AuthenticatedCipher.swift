@@ -3,38 +3,37 @@
 ///
 /// Each encryption uses a new random initialization vector. In Galois/Counter Mode, don't encrypt
 /// more than 2³² messages with one key: beyond that, random vectors may repeat.
-package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
-    case aes128CBCHMACSHA256
-    case aes192CBCHMACSHA384
-    case aes256CBCHMACSHA512
-    case aes128GCM
-    case aes192GCM
-    case aes256GCM
+package struct AuthenticatedCipher: Sendable, Hashable, CaseIterable {
+    package let keySize: Int
+    package let vectorSize: Int
+    package let tagSize: Int
 
-    package var keySize: Int {
-        switch self {
-        case .aes128GCM: 16
-        case .aes192GCM: 24
-        case .aes128CBCHMACSHA256, .aes256GCM: 32
-        case .aes192CBCHMACSHA384: 48
-        case .aes256CBCHMACSHA512: 64
-        }
+    private let cipher: Cipher.Name
+    /// For the HMAC in CBC mode; `nil` in Galois/Counter Mode.
+    private let hash: HashFunction?
+
+    /// AES in Galois/Counter Mode ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)) with
+    /// 96-bit initialization vectors and 128-bit tags, or, with a hash function, in CBC mode,
+    /// authenticated with HMAC ([RFC 7518
+    /// §5.2](https://www.rfc-editor.org/rfc/rfc7518#section-5.2)).
+    private init(_ cipher: Cipher.Name, _ hash: HashFunction? = nil, keySize: Int) {
+        self.cipher = cipher
+        self.hash = hash
+        self.keySize = keySize
+        vectorSize = hash == nil ? 12 : 16
+        tagSize = hash == nil ? 16 : keySize / 2
     }
 
-    package var vectorSize: Int {
-        switch self {
-        case .aes128GCM, .aes192GCM, .aes256GCM: 12
-        case .aes128CBCHMACSHA256, .aes192CBCHMACSHA384, .aes256CBCHMACSHA512: 16
-        }
-    }
+    package static let aes128CBCHMACSHA256 = Self(.aes128CBC, .sha256, keySize: 32)
+    package static let aes192CBCHMACSHA384 = Self(.aes192CBC, .sha384, keySize: 48)
+    package static let aes256CBCHMACSHA512 = Self(.aes256CBC, .sha512, keySize: 64)
+    package static let aes128GCM = Self(.aes128GCM, keySize: 16)
+    package static let aes192GCM = Self(.aes192GCM, keySize: 24)
+    package static let aes256GCM = Self(.aes256GCM, keySize: 32)
 
-    package var tagSize: Int {
-        switch self {
-        case .aes128GCM, .aes192GCM, .aes256GCM, .aes128CBCHMACSHA256: 16
-        case .aes192CBCHMACSHA384: 24
-        case .aes256CBCHMACSHA512: 32
-        }
-    }
+    package static let allCases: [Self] = [
+        .aes128CBCHMACSHA256, .aes192CBCHMACSHA384, .aes256CBCHMACSHA512, .aes128GCM, .aes192GCM, .aes256GCM,
+    ]
 
     package struct Sealed: Sendable, Equatable {
         package var vector: [UInt8]
@@ -79,24 +78,27 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         guard plaintext.byteCount <= Self.maximumSize else {
             throw CryptoError(.invalidArgument, "The message has more than \(Self.maximumSize) bytes")
         }
-        let end = output.count + ciphertextSize(plaintext.byteCount)
-        let tag = try key.withBytes { key throws(CryptoError) in
-            switch composition {
-            case .gcm(let name):
-                try GaloisCounterMode.seal(plaintext, context, Cipher.fetched(name), key, vector, into: &output)
-            case .cbc(let name, let hash):
-                try CBCWithHMAC.seal(plaintext, context, Cipher.fetched(name), hash, key, vector, into: &output)
+        let start = output.count
+        return try key.withBytes { key throws(CryptoError) in
+            let operation = try operation(key, vector, isEncrypting: true)
+            guard hash != nil || operation.authenticate(context), operation.update(plaintext, into: &output),
+                operation.finish(into: &output)
+            else {
+                throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.rawValue) encryption failed")
             }
+            guard output.count == start + ciphertextSize(plaintext.byteCount) else {
+                throw CryptoError(.openSSL, "The ciphertext has an unexpected size")
+            }
+            if let hash {
+                return try tag(context, vector, output.span.octets.extracting(droppingFirst: start), hash, key)
+            }
+            return try operation.tag(count: tagSize)
+                .orThrow(failed: "EVP_CIPHER_CTX_ctrl", "\(cipher.rawValue) encryption failed")
         }
-        guard output.count == end else { throw CryptoError(.openSSL, "The ciphertext has an unexpected size") }
-        return tag
     }
 
     package func ciphertextSize(_ plaintextSize: Int) -> Int {
-        switch composition {
-        case .gcm: plaintextSize
-        case .cbc: plaintextSize / 16 * 16 + 16
-        }
+        hash == nil ? plaintextSize : plaintextSize / 16 * 16 + 16
     }
 
     /// Returns `nil` if the ciphertext, the tag, the context or the key differs, or if the vector
@@ -144,14 +146,23 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
     ) throws(CryptoError) -> Int? {
         try check(key)
         guard vector.count == vectorSize, tag.count == tagSize, text.count <= Self.maximumSize else { return nil }
-        let size = try key.withBytes { key throws(CryptoError) in
-            switch composition {
-            case .gcm(let name):
-                try GaloisCounterMode.open(&text, vector, tag, context, Cipher.fetched(name), key)
-            case .cbc(let name, let hash):
-                try CBCWithHMAC.open(&text, vector, tag, context, Cipher.fetched(name), hash, key)
+        let size = try key.withBytes { key throws(CryptoError) -> Int? in
+            if let hash {
+                // Nothing is decrypted before the tags are compared, so that the padding can't
+                // reveal anything.
+                let expected = try self.tag(context, vector, text.span.octets, hash, key)
+                let isAuthentic = expected.withBytes { expected in
+                    tag.withBytes { ConstantTime.areEqual($0, expected) }
+                }
+                guard isAuthentic else { return nil }
             }
+            let operation = try operation(key, vector, isEncrypting: false)
+            guard hash != nil || operation.setTag(tag) && operation.authenticate(context) else {
+                throw CryptoError(failed: "EVP_DecryptUpdate", "\(cipher.rawValue) decryption failed")
+            }
+            return operation.decrypt(&text)
         }
+        // OpenSSL writes the text before it compares the tags of Galois/Counter Mode.
         if size == nil {
             text.clear()
             OpenSSLLibrary.clearErrors()
@@ -165,141 +176,37 @@ package enum AuthenticatedCipher: Sendable, Hashable, CaseIterable {
         }
     }
 
-    private enum Composition {
-        case gcm(Cipher.Name)
-        case cbc(Cipher.Name, HashFunction)
-    }
-
-    private var composition: Composition {
-        switch self {
-        case .aes128CBCHMACSHA256: .cbc(.aes128CBC, .sha256)
-        case .aes192CBCHMACSHA384: .cbc(.aes192CBC, .sha384)
-        case .aes256CBCHMACSHA512: .cbc(.aes256CBC, .sha512)
-        case .aes128GCM: .gcm(.aes128GCM)
-        case .aes192GCM: .gcm(.aes192GCM)
-        case .aes256GCM: .gcm(.aes256GCM)
-        }
-    }
-
-    /// OpenSSL counts bytes with 32 bits, and CBC mode adds up to 16 bytes.
-    private static let maximumSize = Int(Int32.max) - 16
-}
-
-/// AES in Galois/Counter Mode
-/// ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)) with 96-bit initialization vectors
-/// and 128-bit tags.
-enum GaloisCounterMode {
-    private static let tagSize = 16
-
-    @_lifetime(output: copy output)
-    static func seal(
-        _ plaintext: RawSpan,
-        _ context: RawSpan,
-        _ cipher: Cipher,
+    /// In CBC mode, the second half of the key is the AES key.
+    private func operation(
         _ key: RawSpan,
         _ vector: [UInt8],
-        into output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) -> [UInt8] {
-        let operation = try CipherContext(cipher, key: key, vector: vector, isEncrypting: true)
-        guard operation.authenticate(context), operation.update(plaintext, into: &output),
-            operation.finish(into: &output), let tag = operation.tag(count: tagSize)
-        else {
-            throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.name.rawValue) encryption failed")
-        }
-        return tag
+        isEncrypting: Bool
+    ) throws(CryptoError) -> CipherContext {
+        let key = hash == nil ? key : key.extracting(droppingFirst: key.byteCount / 2)
+        return try CipherContext(Cipher.fetched(cipher), key: key, vector: vector, isEncrypting: isEncrypting)
     }
 
-    /// Returns `nil` if the tag isn't valid; the caller must then clear the text, because OpenSSL
-    /// writes it before comparing tags.
-    @_lifetime(text: copy text)
-    static func open(
-        _ text: inout MutableSpan<UInt8>,
-        _ vector: [UInt8],
-        _ tag: [UInt8],
-        _ context: RawSpan,
-        _ cipher: Cipher,
-        _ key: RawSpan
-    ) throws(CryptoError) -> Int? {
-        let operation = try CipherContext(cipher, key: key, vector: vector, isEncrypting: false)
-        guard operation.setTag(tag), operation.authenticate(context) else {
-            throw CryptoError(failed: "EVP_DecryptUpdate", "\(cipher.name.rawValue) decryption failed")
-        }
-        return operation.decrypt(&text)
-    }
-}
-
-/// AES in CBC mode, authenticated with HMAC
-/// ([RFC 7518 §5.2](https://www.rfc-editor.org/rfc/rfc7518#section-5.2)).
-///
-/// The first half of the key is the HMAC key, the second half the AES key. The tag is the first
-/// half of the HMAC over the context, the initialization vector, the ciphertext and the size of the
-/// context.
-enum CBCWithHMAC {
-    @_lifetime(output: copy output)
-    static func seal(
-        _ plaintext: RawSpan,
-        _ context: RawSpan,
-        _ cipher: Cipher,
-        _ hash: HashFunction,
-        _ key: RawSpan,
-        _ vector: [UInt8],
-        into output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) -> [UInt8] {
-        let half = key.byteCount / 2
-        let operation = try CipherContext(
-            cipher,
-            key: key.extracting(half..<key.byteCount),
-            vector: vector,
-            isEncrypting: true
-        )
-        let start = output.count
-        guard operation.update(plaintext, into: &output), operation.finish(into: &output) else {
-            throw CryptoError(failed: "EVP_EncryptUpdate", "\(cipher.name.rawValue) encryption failed")
-        }
-        let ciphertext = output.span.octets.extracting(droppingFirst: start)
-        return try tag(context, vector, ciphertext, hash, key.extracting(0..<half))
-    }
-
-    /// Returns `nil` if the tag isn't valid; nothing has been decrypted then, so that the padding
-    /// can't reveal anything.
-    @_lifetime(text: copy text)
-    static func open(
-        _ text: inout MutableSpan<UInt8>,
-        _ vector: [UInt8],
-        _ tag: [UInt8],
-        _ context: RawSpan,
-        _ cipher: Cipher,
-        _ hash: HashFunction,
-        _ key: RawSpan
-    ) throws(CryptoError) -> Int? {
-        let half = key.byteCount / 2
-        let expected = try Self.tag(context, vector, text.span.octets, hash, key.extracting(0..<half))
-        let isAuthentic = expected.withBytes { expected in tag.withBytes { ConstantTime.areEqual($0, expected) } }
-        guard isAuthentic else { return nil }
-        let operation = try CipherContext(
-            cipher,
-            key: key.extracting(half..<key.byteCount),
-            vector: vector,
-            isEncrypting: false
-        )
-        return operation.decrypt(&text)
-    }
-
-    private static func tag(
+    /// The first half of the HMAC over the context, the vector, the ciphertext and the size of the
+    /// context; the first half of the key is the HMAC key.
+    private func tag(
         _ context: RawSpan,
         _ vector: [UInt8],
         _ ciphertext: RawSpan,
         _ hash: HashFunction,
         _ key: RawSpan
     ) throws(CryptoError) -> [UInt8] {
+        let key = key.extracting(first: key.byteCount / 2)
         // The size in bits, as 64 bits: a smaller type would let an attacker move bytes between the
         // context and the ciphertext.
         let bitCount = UInt64(context.byteCount) * 8
         let size = (0..<8).map { UInt8(truncatingIfNeeded: bitCount >> UInt64(56 - 8 * $0)) }
-        var code = try MACContext.code(hash, key: key, of: context, vector, ciphertext, size)
+        var code = try HMAC.code(hash, key: key, of: context, vector, ciphertext, size)
         defer { code.clear() }
         return Array(code.prefix(code.count / 2))
     }
+
+    /// OpenSSL counts bytes with 32 bits, and CBC mode adds up to 16 bytes.
+    private static let maximumSize = Int(Int32.max) - 16
 }
 
 /// Authenticated encryption with AES-256 in Galois/Counter Mode

@@ -113,11 +113,10 @@ package struct Certificate: Sendable, Equatable {
             )
         }
         var certificate = try DERReader.sequence("certificate", in: bytes, code: .malformedCertificate)
-        let contents = try certificate.contents(Tag.sequence, "certificate's contents", in: bytes)
+        var reader = try certificate.reader(Tag.sequence, "certificate's contents", in: bytes)
         _ = try certificate.contents(Tag.sequence, "signature's algorithm", in: bytes)
         _ = try certificate.bitString("signature", in: bytes)
         try certificate.finish("signature")
-        var reader = DERReader(contents, code: .malformedCertificate)
         if reader.nextTag(in: bytes) == Tag.context(0) {
             _ = try reader.contents(Tag.context(0), "version", in: bytes)
         }

@@ -157,8 +157,31 @@ package struct CertificateChain: Sendable {
         guard unsafe X509_STORE_set_default_paths(store) == 1 else {
             throw CryptoError(failed: "X509_STORE_set_default_paths", "Can't read the system's root certificates")
         }
-        guard !SystemPaths.current.exist else { return }
+        guard !Self.hasConfiguredRoots else { return }
         for path in Self.customaryFiles where unsafe X509_STORE_load_file(store, path) == 1 { return }
+    }
+
+    /// The file of OpenSSL's configured paths is readable, or one of the directories isn't empty.
+    private static var hasConfiguredRoots: Bool {
+        let file = unsafe path(X509_get_default_cert_file_env(), X509_get_default_cert_file())
+        if let file, unsafe access(file, R_OK) == 0 { return true }
+        let directories = unsafe path(X509_get_default_cert_dir_env(), X509_get_default_cert_dir()) ?? ""
+        return directories.split(separator: ":").contains { hasEntries(String($0)) }
+    }
+
+    private static func path(_ variable: UnsafePointer<CChar>?, _ standard: UnsafePointer<CChar>?) -> String? {
+        let stated = unsafe variable.flatMap { unsafe getenv($0) }.map { unsafe String(cString: $0) }
+        return unsafe stated ?? standard.map { unsafe String(cString: $0) }
+    }
+
+    private static func hasEntries(_ path: String) -> Bool {
+        guard let folder = unsafe opendir(path) else { return false }
+        defer { unsafe closedir(folder) }
+        while let entry = unsafe readdir(folder) {
+            // Every directory contains “.” and “..”.
+            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { return true }
+        }
+        return false
     }
 }
 
@@ -195,40 +218,5 @@ extension OpenSSLLibrary {
         unsafe (0..<max(OPENSSL_sk_num(stack), 0)).compactMap { index in
             unsafe OPENSSL_sk_value(stack, index).map { OpaquePointer($0) }
         }
-    }
-}
-
-struct SystemPaths {
-    let file: String?
-    let directory: String?
-
-    /// From the environment, otherwise the defaults that OpenSSL was built with.
-    static var current: SystemPaths {
-        unsafe SystemPaths(
-            file: text(getenv(X509_get_default_cert_file_env())) ?? text(X509_get_default_cert_file()),
-            directory: text(getenv(X509_get_default_cert_dir_env())) ?? text(X509_get_default_cert_dir())
-        )
-    }
-
-    /// The file is readable, or a directory isn't empty.
-    var exist: Bool {
-        if let file, unsafe access(file, R_OK) == 0 { return true }
-        guard let directory else { return false }
-        // The value may list several directories, separated by colons.
-        return directory.split(separator: ":").contains { Self.hasEntries(String($0)) }
-    }
-
-    private static func hasEntries(_ path: String) -> Bool {
-        guard let folder = unsafe opendir(path) else { return false }
-        defer { unsafe closedir(folder) }
-        while let entry = unsafe readdir(folder) {
-            // Every directory contains “.” and “..”.
-            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { return true }
-        }
-        return false
-    }
-
-    private static func text(_ pointer: UnsafePointer<CChar>?) -> String? {
-        unsafe pointer.map { unsafe String(cString: $0) }
     }
 }

@@ -53,6 +53,11 @@ struct DERReader {
         return position..<position + length
     }
 
+    /// Returns a reader for the element's contents.
+    mutating func reader(_ tag: UInt8, _ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> DERReader {
+        DERReader(try contents(tag, name, in: bytes), code: code)
+    }
+
     mutating func smallInteger(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Int {
         let contents = try magnitude(name, in: bytes)
         guard contents.count < 8 else { throw CryptoError(code, "The \(name) is too large") }
@@ -107,9 +112,9 @@ struct DERReader {
         code: CryptoError.Code = .malformedKey
     ) throws(CryptoError) -> DERReader {
         var outer = DERReader(range ?? bytes.byteOffsets, code: code)
-        let contents = try outer.contents(Tag.sequence, name, in: bytes)
+        let reader = try outer.reader(Tag.sequence, name, in: bytes)
         try outer.finish(name)
-        return DERReader(contents, code: code)
+        return reader
     }
 
     func finish(_ name: StaticString) throws(CryptoError) {

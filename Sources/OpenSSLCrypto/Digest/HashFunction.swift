@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-package enum HashFunction: Sendable, Hashable {
+package enum HashFunction: Sendable, Hashable, CaseIterable {
     /// Broken, only for identifiers that an existing system computes with it.
     case md5
     /// Broken, only for identifiers that an existing system computes with it.
@@ -89,24 +89,11 @@ package enum HashFunction: Sendable, Hashable {
     private let function: HashFunction
 
     static func fetched(for function: HashFunction) throws(CryptoError) -> MessageDigest {
-        switch function {
-        case .md5: try md5.get()
-        case .sha1: try sha1.get()
-        case .sha256: try sha256.get()
-        case .sha384: try sha384.get()
-        case .sha512: try sha512.get()
-        }
+        try digests[function]
     }
 
-    // Each is fetched on its own first use: a provider can lack MD5.
-    private static let md5 = fetch(.md5)
-    private static let sha1 = fetch(.sha1)
-    private static let sha256 = fetch(.sha256)
-    private static let sha384 = fetch(.sha384)
-    private static let sha512 = fetch(.sha512)
-
-    private static func fetch(_ function: HashFunction) -> Result<MessageDigest, CryptoError> {
-        Result { () throws(CryptoError) in try MessageDigest(function) }
+    private static let digests = FetchedValues(HashFunction.allCases) { function throws(CryptoError) in
+        try MessageDigest(function)
     }
 
     func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {

@@ -35,10 +35,7 @@ package enum ECDSASignature {
                 "A coordinate can't have \(coordinateSize) bytes; the size must be 1 to 66"
             )
         }
-        var whole = DERReader(der.byteOffsets, code: .malformedSignature)
-        let sequence = try whole.contents(DERReader.Tag.sequence, "signature SEQUENCE", in: der)
-        try whole.finish("signature")
-        var reader = DERReader(sequence, code: .malformedSignature)
+        var reader = try DERReader.sequence("signature", in: der, code: .malformedSignature)
         let r = try reader.magnitude("signature's r", in: der)
         let s = try reader.magnitude("signature's s", in: der)
         try reader.finish("signature's s")

@@ -229,8 +229,7 @@ struct ECKeyReader {
         curve = try Self.curve(namedIn: &reader, of: bytes, expecting: outerCurve)
         self.scalar = try Self.padded(scalar, of: bytes, to: curve)
         if reader.nextTag(in: bytes) == DERReader.Tag.context(1) {
-            let publicKey = try reader.contents(DERReader.Tag.context(1), "public point", in: bytes)
-            var inner = DERReader(publicKey, code: .malformedKey)
+            var inner = try reader.reader(DERReader.Tag.context(1), "public point", in: bytes)
             points.append(try inner.bitString("public point BIT STRING", in: bytes).map { bytes[$0] })
             try inner.finish("public point")
         }
@@ -249,8 +248,8 @@ struct ECKeyReader {
             }
             return outerCurve
         }
-        let parameters = try reader.contents(DERReader.Tag.context(0), "curve", in: bytes)
-        let curve = try namedCurve(DERReader(parameters, code: .malformedKey), "curve", in: bytes)
+        let parameters = try reader.reader(DERReader.Tag.context(0), "curve", in: bytes)
+        let curve = try namedCurve(parameters, "curve", in: bytes)
         guard outerCurve == nil || outerCurve == curve else {
             throw CryptoError(.malformedKey, "The key names two curves, \(outerCurve?.name ?? "") and \(curve.name)")
         }

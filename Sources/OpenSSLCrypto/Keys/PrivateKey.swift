@@ -282,8 +282,7 @@ enum KeyFormat: CustomStringConvertible {
             )
         }
         var whole = DERReader(bytes.byteOffsets, code: .malformedKey)
-        let sequence = try whole.contents(DERReader.Tag.sequence, "key's SEQUENCE", in: bytes)
-        var reader = DERReader(sequence, code: .malformedKey)
+        var reader = try whole.reader(DERReader.Tag.sequence, "key's SEQUENCE", in: bytes)
         var tags: [UInt8] = []
         while tags.count < 3, let tag = reader.nextTag(in: bytes) {
             tags.append(tag)

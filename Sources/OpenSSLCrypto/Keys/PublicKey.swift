@@ -134,8 +134,7 @@ struct SubjectPublicKeyInfo {
         _ reader: inout DERReader,
         in bytes: RawSpan
     ) throws(CryptoError) -> (ObjectIdentifier, DERReader) {
-        let contents = try reader.contents(DERReader.Tag.sequence, "key's algorithm", in: bytes)
-        var parameters = DERReader(contents, code: .malformedKey)
+        var parameters = try reader.reader(DERReader.Tag.sequence, "key's algorithm", in: bytes)
         let identifier = try parameters.identifier("algorithm's identifier", in: bytes)
         return (identifier, parameters)
     }

@@ -1,13 +1,21 @@
 internal import COpenSSL
 
 /// Message authentication with HMAC ([RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)) and a
-/// fixed key.
+/// fixed key: the owner of an `EVP_MAC_CTX`.
 ///
-/// The key is processed once; each computation starts from a copy of that state.
-package struct HMAC: Sendable {
-    private let hash: HashFunction
-    private let context: MACContext
+/// The key is processed once; each computation starts from a copy of that state. The copies are
+/// reused after a reset to it.
+// reason: the pointer is set once. After initialization it's only passed to EVP_MAC_CTX_dup, whose
+// parameter is const and which changes nothing but reference counts, using atomic operations.
+@safe package final class HMAC: @unchecked Sendable {
     package let keySize: Int
+
+    private let template: OpaquePointer
+    private let hash: HashFunction
+    private let key: SecretBytes
+    private let pool = unsafe ContextPool { unsafe EVP_MAC_CTX_free($0) }
+    /// Early releases of OpenSSL 3.0 lose the key when a context is reset.
+    private let canSetBack: Bool
 
     /// The caller must check the minimum that a protocol requires.
     ///
@@ -21,8 +29,14 @@ package struct HMAC: Sendable {
             throw CryptoError(.invalidArgument, "The HMAC key is empty, so anyone could compute codes")
         }
         self.hash = hash
+        self.key = key
         keySize = key.withBytes { Self.keySize(of: $0) }
-        context = try MACContext(hash, key: key)
+        unsafe template = try key.withBytes { key throws(CryptoError) in try unsafe Self.makeContext(hash, key) }
+        canSetBack = unsafe Self.canSetBack(template, hash)
+    }
+
+    deinit {
+        unsafe EVP_MAC_CTX_free(template)
     }
 
     /// Returns the size without the trailing zeros if there are more than four.
@@ -37,41 +51,6 @@ package struct HMAC: Sendable {
     }
 
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
-        try context.authenticate(message)
-    }
-
-    /// Compares in constant time; `false` also for a truncated code, or if OpenSSL fails.
-    package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
-        guard code.byteCount == hash.digestSize, let expected = try? context.authenticate(message) else { return false }
-        return expected.withBytes { ConstantTime.areEqual(code, $0) }
-    }
-}
-
-/// A keyed HMAC state that serves as a template for copies: the owner of an `EVP_MAC_CTX`.
-///
-/// The copies are reused after a reset to the keyed state.
-// reason: the pointer is set once. After initialization it's only passed to EVP_MAC_CTX_dup, whose
-// parameter is const and which changes nothing but reference counts, using atomic operations.
-@safe final class MACContext: @unchecked Sendable {
-    private let template: OpaquePointer
-    private let hash: HashFunction
-    private let key: SecretBytes
-    private let pool = unsafe ContextPool { unsafe EVP_MAC_CTX_free($0) }
-    /// Early releases of OpenSSL 3.0 lose the key when a context is reset.
-    private let canSetBack: Bool
-
-    init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
-        self.hash = hash
-        self.key = key
-        unsafe template = try key.withBytes { key throws(CryptoError) in try unsafe Self.makeContext(hash, key) }
-        canSetBack = unsafe Self.canSetBack(template, hash)
-    }
-
-    deinit {
-        unsafe EVP_MAC_CTX_free(template)
-    }
-
-    func authenticate(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
         let code = unsafe Self.compute(message, hash.digestSize, in: context)
@@ -82,6 +61,14 @@ package struct HMAC: Sendable {
             unsafe EVP_MAC_CTX_free(context)
         }
         return try code.orThrow(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)")
+    }
+
+    /// Compares in constant time; `false` also for a truncated code, or if OpenSSL fails.
+    package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
+        guard code.byteCount == hash.digestSize, let expected = try? authenticationCode(for: message) else {
+            return false
+        }
+        return expected.withBytes { ConstantTime.areEqual(code, $0) }
     }
 
     static func code(

@@ -136,9 +136,8 @@ enum MLDSAKeyCoding {
             let octets = SecretBytes(copying: bytes.extracting(expanded))
             return try MLDSAPrivateKey(parameters: parameters, expanded: octets, expecting: expected)
         default:
-            let both = try reader.contents(Tag.sequence, "private key's SEQUENCE", in: bytes)
+            var parts = try reader.reader(Tag.sequence, "private key's SEQUENCE", in: bytes)
             try reader.finish("private key's SEQUENCE")
-            var parts = DERReader(both, code: .malformedKey)
             let seed = try parts.contents(Tag.octetString, "seed", in: bytes)
             let expanded = try parts.contents(Tag.octetString, "expanded key", in: bytes)
             try parts.finish("expanded key")

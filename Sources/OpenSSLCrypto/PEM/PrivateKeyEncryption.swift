@@ -276,8 +276,7 @@ struct KeyDerivationCost {
         }
         var function = ObjectIdentifier.hmacSHA1
         if parameters.nextTag(in: bytes) == DERReader.Tag.sequence {
-            let contents = try parameters.contents(DERReader.Tag.sequence, "key derivation's function", in: bytes)
-            var reader = DERReader(contents, code: code)
+            var reader = try parameters.reader(DERReader.Tag.sequence, "key derivation's function", in: bytes)
             function = try reader.identifier("key derivation's function", in: bytes)
         }
         let (cost, size) =
@@ -313,10 +312,10 @@ struct KeyDerivationCost {
         _ reader: inout DERReader,
         in bytes: RawSpan
     ) throws(CryptoError) -> (ObjectIdentifier, DERReader) {
-        let contents = try reader.contents(DERReader.Tag.sequence, "encryption's algorithm", in: bytes)
-        var algorithm = DERReader(contents, code: code)
-        let identifier = try algorithm.contents(DERReader.Tag.objectIdentifier, "encryption's identifier", in: bytes)
-        let parameters = try algorithm.contents(DERReader.Tag.sequence, "encryption's parameters", in: bytes)
-        return (ObjectIdentifier(octets: identifier.map { bytes[$0] }), DERReader(parameters, code: code))
+        var algorithm = try reader.reader(DERReader.Tag.sequence, "encryption's algorithm", in: bytes)
+        return try (
+            algorithm.identifier("encryption's identifier", in: bytes),
+            algorithm.reader(DERReader.Tag.sequence, "encryption's parameters", in: bytes)
+        )
     }
 }

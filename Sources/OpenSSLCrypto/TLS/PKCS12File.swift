@@ -5,7 +5,14 @@ internal import COpenSSL
 /// `PKCS12_parse` would derive keys with any iteration count in the file, and decode any key.
 /// Therefore the file is read in stages, and each count and key is checked before OpenSSL uses it.
 @safe struct PKCS12File: ~Copyable {
+    private static let maximumDepth = 4
+
     private let pointer: OpaquePointer
+    /// With a terminating zero, so that OpenSSL gets an address for an empty one.
+    private var password: SecretBytes?
+    private var cost = KeyDerivationCost("PKCS#12 file", code: .malformedCertificate)
+    private var count = 0
+    private var contents = PKCS12Contents()
 
     init(_ octets: [UInt8]) throws(CryptoError) {
         guard octets.count <= TLSIdentity.maximumPKCS12Size else {
@@ -33,34 +40,16 @@ internal import COpenSSL
         unsafe PKCS12_free(pointer)
     }
 
-    /// The password has a terminating zero.
-    func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
+    mutating func contents(password given: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
+        if let given, given.count > 0 { password = try Self.terminated(given) }
         OpenSSLLibrary.clearErrors()
         defer { OpenSSLLibrary.clearErrors() }
-        var contents = PKCS12Contents()
-        if let password {
-            try password.withBytes { password throws(CryptoError) in
-                try unsafe password.withUnsafeBytes { password throws(CryptoError) in
-                    let text = unsafe password.baseAddress?.assumingMemoryBound(to: CChar.self)
-                    try unsafe read(into: &contents, password: text)
-                }
-            }
-        } else {
-            try unsafe read(into: &contents, password: nil)
-        }
+        try checkMAC(hasPassword: given != nil)
+        try read()
         return contents
     }
 
-    private func read(
-        into contents: inout PKCS12Contents,
-        password: UnsafePointer<CChar>?
-    ) throws(CryptoError) {
-        var reading = unsafe Reading(password: password)
-        try unsafe reading.checkMAC(of: pointer)
-        try unsafe reading.read(pointer, into: &contents)
-    }
-
-    static func terminated(_ password: SecretBytes) throws(CryptoError) -> SecretBytes {
+    private static func terminated(_ password: SecretBytes) throws(CryptoError) -> SecretBytes {
         let hasZero = password.withBytes { bytes in bytes.byteOffsets.contains { bytes[$0] == 0 } }
         guard !hasZero, password.count <= PrivateKeyDecryption.maximumPasswordSize else {
             throw CryptoError(
@@ -74,170 +63,149 @@ internal import COpenSSL
         }
     }
 
-    @safe fileprivate struct Reading: ~Copyable {
-        private static let maximumDepth = 4
+    private func withPassword<Result>(_ body: (UnsafePointer<CChar>?, Int32) -> Result) -> Result {
+        unsafe password?.withPassword { unsafe body($0, $1 - 1) } ?? body(nil, 0)
+    }
 
-        private var password: UnsafePointer<CChar>?
-        private let hasPassword: Bool
-        private var cost = KeyDerivationCost("PKCS#12 file", code: .malformedCertificate)
-        private var count = 0
-
-        init(password: UnsafePointer<CChar>?) {
-            unsafe self.password = password
-            hasPassword = unsafe password != nil
+    private mutating func checkMAC(hasPassword: Bool) throws(CryptoError) {
+        guard unsafe PKCS12_mac_present(pointer) == 1 else { return }
+        var isGood = try isMAC()
+        if !isGood, password == nil {
+            // PKCS#12 distinguishes between no password and an empty one, and both kinds of files
+            // exist.
+            password = SecretBytes(capacity: 1) { $0.append(0) }
+            isGood = try isMAC()
         }
-
-        /// PKCS#12 distinguishes between no password and an empty one, and both kinds of files
-        /// exist.
-        mutating func checkMAC(of file: OpaquePointer) throws(CryptoError) {
-            let isEmpty = unsafe password == nil || password?.pointee == 0
-            if isEmpty { unsafe password = nil }
-            guard unsafe PKCS12_mac_present(file) == 1 else { return }
-            var isGood = try unsafe isMAC(of: file)
-            if !isGood, isEmpty {
-                let none: StaticString = ""
-                unsafe password = UnsafeRawPointer(none.utf8Start).assumingMemoryBound(to: CChar.self)
-                isGood = try unsafe isMAC(of: file)
-            }
-            guard isGood else {
-                guard hasPassword else {
-                    throw CryptoError(.passwordRequired, "The PKCS#12 file is encrypted: a password is needed")
-                }
-                throw CryptoError(
-                    .incorrectPassword,
-                    failed: "PKCS12_verify_mac",
-                    "Can't open the PKCS#12 file; the password is wrong or the file is damaged"
-                )
-            }
+        guard !isGood else { return }
+        guard hasPassword else {
+            throw CryptoError(.passwordRequired, "The PKCS#12 file is encrypted: a password is needed")
         }
+        throw CryptoError(
+            .incorrectPassword,
+            failed: "PKCS12_verify_mac",
+            "Can't open the PKCS#12 file; the password is wrong or the file is damaged"
+        )
+    }
 
-        private mutating func isMAC(of file: OpaquePointer) throws(CryptoError) -> Bool {
-            var algorithm: UnsafePointer<X509_ALGOR>?
-            var iterations: UnsafePointer<ASN1_INTEGER>?
-            unsafe PKCS12_get0_mac(nil, &algorithm, nil, &iterations, file)
-            var number: Int64 = 1
-            if unsafe iterations != nil, unsafe ASN1_INTEGER_get_int64(&number, iterations) != 1 { number = .max }
-            let name = unsafe algorithm?.pointee.algorithm
-            let identifier = unsafe ObjectIdentifier(
-                octets: Array(UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name)))
+    private mutating func isMAC() throws(CryptoError) -> Bool {
+        var algorithm: UnsafePointer<X509_ALGOR>?
+        var iterations: UnsafePointer<ASN1_INTEGER>?
+        unsafe PKCS12_get0_mac(nil, &algorithm, nil, &iterations, pointer)
+        var number: Int64 = 1
+        if unsafe iterations != nil, unsafe ASN1_INTEGER_get_int64(&number, iterations) != 1 { number = .max }
+        let name = unsafe algorithm?.pointee.algorithm
+        let identifier = unsafe ObjectIdentifier(
+            octets: Array(UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name)))
+        )
+        try cost.add(iterations: Int(number), digest: identifier)
+        // PBMAC1 has an additional count in its parameters (RFC 9579 §4).
+        if identifier == .pbmac1 { try unsafe add(algorithm) }
+        OpenSSLLibrary.clearErrors()
+        return unsafe withPassword { unsafe PKCS12_verify_mac(pointer, $0, $1) == 1 }
+    }
+
+    private mutating func read() throws(CryptoError) {
+        try unsafe PKCS12ContentTypes.check(partsOf: pointer)
+        OpenSSLLibrary.clearErrors()
+        let parts = unsafe PKCS12_unpack_authsafes(pointer)
+        defer {
+            unsafe OPENSSL_sk_pop_free(parts) { unsafe PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) }
+        }
+        guard unsafe parts != nil else { throw Self.failure("PKCS12_unpack_authsafes") }
+        for index in 0..<max(unsafe OPENSSL_sk_num(parts), 0) {
+            try countOne()
+            try unsafe read(OPENSSL_sk_value(parts, index)?.assumingMemoryBound(to: PKCS7.self))
+        }
+    }
+
+    private mutating func read(_ part: UnsafeMutablePointer<PKCS7>?) throws(CryptoError) {
+        let bags: OpaquePointer?
+        switch unsafe COpenSSL_pkcs7_type(part) {
+        case NID_pkcs7_data:
+            unsafe bags = PKCS12_unpack_p7data(part)
+        case NID_pkcs7_encrypted:
+            try unsafe add(COpenSSL_pkcs7_encryption(part))
+            OpenSSLLibrary.clearErrors()
+            unsafe bags = withPassword { unsafe PKCS12_unpack_p7encdata(part, $0, $1) }
+        default:
+            return
+        }
+        defer { unsafe OPENSSL_sk_pop_free(bags) { unsafe PKCS12_SAFEBAG_free(OpaquePointer($0)) } }
+        guard unsafe bags != nil else { throw Self.failure("PKCS12_unpack_p7encdata") }
+        try unsafe read(bags, depth: 1)
+    }
+
+    private mutating func read(_ bags: OpaquePointer?, depth: Int) throws(CryptoError) {
+        guard depth <= Self.maximumDepth else {
+            throw CryptoError(
+                .malformedCertificate,
+                "The PKCS#12 file has contents nested more than \(Self.maximumDepth) levels deep"
             )
-            try cost.add(iterations: Int(number), digest: identifier)
-            // PBMAC1 has an additional count in its parameters (RFC 9579 §4).
-            if identifier == .pbmac1 { try unsafe add(algorithm) }
-            OpenSSLLibrary.clearErrors()
-            return unsafe PKCS12_verify_mac(file, password, password == nil ? 0 : -1) == 1
         }
-
-        mutating func read(_ file: OpaquePointer, into contents: inout PKCS12Contents) throws(CryptoError) {
-            try unsafe PKCS12ContentTypes.check(partsOf: file)
-            OpenSSLLibrary.clearErrors()
-            let parts = unsafe PKCS12_unpack_authsafes(file)
-            defer {
-                unsafe OPENSSL_sk_pop_free(parts) { unsafe PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) }
-            }
-            guard unsafe parts != nil else { throw Self.failure("PKCS12_unpack_authsafes") }
-            for index in 0..<max(unsafe OPENSSL_sk_num(parts), 0) {
-                try countOne()
-                try unsafe read(OPENSSL_sk_value(parts, index)?.assumingMemoryBound(to: PKCS7.self), into: &contents)
-            }
-        }
-
-        private mutating func read(
-            _ part: UnsafeMutablePointer<PKCS7>?,
-            into contents: inout PKCS12Contents
-        ) throws(CryptoError) {
-            let bags: OpaquePointer?
-            switch unsafe COpenSSL_pkcs7_type(part) {
-            case NID_pkcs7_data:
-                unsafe bags = PKCS12_unpack_p7data(part)
-            case NID_pkcs7_encrypted:
-                try unsafe add(COpenSSL_pkcs7_encryption(part))
-                OpenSSLLibrary.clearErrors()
-                unsafe bags = PKCS12_unpack_p7encdata(part, password, password == nil ? 0 : -1)
+        for index in 0..<max(unsafe OPENSSL_sk_num(bags), 0) {
+            try countOne()
+            let bag = unsafe OPENSSL_sk_value(bags, index).map { OpaquePointer($0) }
+            switch unsafe PKCS12_SAFEBAG_get_nid(bag) {
+            case NID_keyBag:
+                if !contents.hasKey { try unsafe contents.add(PKCS12_SAFEBAG_get0_p8inf(bag)) }
+            case NID_pkcs8ShroudedKeyBag:
+                if !contents.hasKey { try unsafe decrypt(bag) }
+            case NID_certBag:
+                guard unsafe PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { continue }
+                try unsafe contents.add(certificateIn: bag)
+            case NID_safeContentsBag:
+                try unsafe read(PKCS12_SAFEBAG_get0_safes(bag), depth: depth + 1)
             default:
-                return
-            }
-            defer { unsafe OPENSSL_sk_pop_free(bags) { unsafe PKCS12_SAFEBAG_free(OpaquePointer($0)) } }
-            guard unsafe bags != nil else { throw Self.failure("PKCS12_unpack_p7encdata") }
-            try unsafe read(bags, depth: 1, into: &contents)
-        }
-
-        private mutating func read(
-            _ bags: OpaquePointer?,
-            depth: Int,
-            into contents: inout PKCS12Contents
-        ) throws(CryptoError) {
-            guard depth <= Self.maximumDepth else {
-                throw CryptoError(
-                    .malformedCertificate,
-                    "The PKCS#12 file has contents nested more than \(Self.maximumDepth) levels deep"
-                )
-            }
-            for index in 0..<max(unsafe OPENSSL_sk_num(bags), 0) {
-                try countOne()
-                let bag = unsafe OPENSSL_sk_value(bags, index).map { OpaquePointer($0) }
-                switch unsafe PKCS12_SAFEBAG_get_nid(bag) {
-                case NID_keyBag:
-                    if !contents.hasKey { try unsafe contents.add(PKCS12_SAFEBAG_get0_p8inf(bag)) }
-                case NID_pkcs8ShroudedKeyBag:
-                    if !contents.hasKey { try unsafe decrypt(bag, into: &contents) }
-                case NID_certBag:
-                    guard unsafe PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { continue }
-                    try unsafe contents.add(certificateIn: bag)
-                case NID_safeContentsBag:
-                    try unsafe read(PKCS12_SAFEBAG_get0_safes(bag), depth: depth + 1, into: &contents)
-                default:
-                    continue
-                }
+                continue
             }
         }
+    }
 
-        private mutating func decrypt(_ bag: OpaquePointer?, into contents: inout PKCS12Contents) throws(CryptoError) {
-            var algorithm: UnsafePointer<X509_ALGOR>?
-            unsafe X509_SIG_get0(PKCS12_SAFEBAG_get0_pkcs8(bag), &algorithm, nil)
-            try unsafe add(algorithm)
-            OpenSSLLibrary.clearErrors()
-            let information = unsafe PKCS12_decrypt_skey(bag, password, password == nil ? 0 : -1)
-            defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
-            guard unsafe information != nil else { throw Self.failure("PKCS12_decrypt_skey") }
-            try unsafe contents.add(information)
+    private mutating func decrypt(_ bag: OpaquePointer?) throws(CryptoError) {
+        var algorithm: UnsafePointer<X509_ALGOR>?
+        unsafe X509_SIG_get0(PKCS12_SAFEBAG_get0_pkcs8(bag), &algorithm, nil)
+        try unsafe add(algorithm)
+        OpenSSLLibrary.clearErrors()
+        let information = unsafe withPassword { unsafe PKCS12_decrypt_skey(bag, $0, $1) }
+        defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
+        guard unsafe information != nil else { throw Self.failure("PKCS12_decrypt_skey") }
+        try unsafe contents.add(information)
+    }
+
+    private mutating func add(_ algorithm: UnsafePointer<X509_ALGOR>?) throws(CryptoError) {
+        let encoding = unsafe [UInt8](encodedBy: { unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, $0) })
+        guard let der = encoding else {
+            throw CryptoError(.malformedCertificate, "The PKCS#12 file doesn't state how it's encrypted")
         }
+        try der.withBytes { der throws(CryptoError) in try cost.add(algorithm: der) }
+    }
 
-        private mutating func add(_ algorithm: UnsafePointer<X509_ALGOR>?) throws(CryptoError) {
-            let encoding = unsafe [UInt8](encodedBy: { unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, $0) })
-            guard let der = encoding else {
-                throw CryptoError(.malformedCertificate, "The PKCS#12 file doesn't state how it's encrypted")
-            }
-            try der.withBytes { der throws(CryptoError) in try cost.add(algorithm: der) }
+    private mutating func countOne() throws(CryptoError) {
+        count += 1
+        guard count <= TLSIdentity.maximumPKCS12Count else {
+            throw CryptoError(
+                .malformedCertificate,
+                "The PKCS#12 file has more than \(TLSIdentity.maximumPKCS12Count) keys, certificates and other contents"
+            )
         }
+    }
 
-        private mutating func countOne() throws(CryptoError) {
-            count += 1
-            guard count <= TLSIdentity.maximumPKCS12Count else {
-                throw CryptoError(
-                    .malformedCertificate,
-                    "The PKCS#12 file has more than \(TLSIdentity.maximumPKCS12Count) keys, certificates and other contents"
-                )
-            }
-        }
-
-        private static func failure(_ function: StaticString) -> CryptoError {
-            let errors = OpenSSLLibrary.drainedErrors()
-            guard errors.contains(where: \.isUnsupported) else {
-                return CryptoError(
-                    .malformedCertificate,
-                    failed: function,
-                    "Can't read the PKCS#12 file",
-                    errors: errors
-                )
-            }
+    private static func failure(_ function: StaticString) -> CryptoError {
+        let errors = OpenSSLLibrary.drainedErrors()
+        guard errors.contains(where: \.isUnsupported) else {
             return CryptoError(
+                .malformedCertificate,
                 failed: function,
-                "This OpenSSL doesn't support the PKCS#12 file's encryption; convert the file with "
-                    + "“openssl pkcs12 -in OLD -legacy -nodes | openssl pkcs12 -export -out NEW”",
+                "Can't read the PKCS#12 file",
                 errors: errors
             )
         }
+        return CryptoError(
+            failed: function,
+            "This OpenSSL doesn't support the PKCS#12 file's encryption; convert the file with "
+                + "“openssl pkcs12 -in OLD -legacy -nodes | openssl pkcs12 -export -out NEW”",
+            errors: errors
+        )
     }
 }
 
@@ -291,10 +259,7 @@ struct PKCS12Contents {
             let value = try bag.contents(Tag.context(0), "value of the SafeBag", in: bytes)
             var certBag = try DERReader.sequence("CertBag", in: bytes, value, code: code)
             _ = try certBag.identifier("type of the CertBag", in: bytes)
-            var certificate = DERReader(
-                try certBag.contents(Tag.context(0), "value of the CertBag", in: bytes),
-                code: code
-            )
+            var certificate = try certBag.reader(Tag.context(0), "value of the CertBag", in: bytes)
             return try certificate.contents(Tag.octetString, "certificate", in: bytes)
         }
         return Array(encoding[range])
@@ -361,15 +326,11 @@ enum PKCS12ContentTypes {
         let encoding = unsafe [UInt8](encodedBy: { unsafe i2d_PKCS12(file, $0) })
         guard let encoding else { throw malformed }
         try encoding.withBytes { bytes throws(CryptoError) in
-            let code = CryptoError.Code.malformedCertificate
-            var reader = try DERReader.sequence("PKCS#12 file", in: bytes, code: code)
-            _ = try reader.smallInteger("version", in: bytes)
-            var content = DERReader(
-                try reader.contents(DERReader.Tag.sequence, "content", in: bytes),
-                code: code
-            )
+            var file = try DERReader.sequence("PKCS#12 file", in: bytes, code: .malformedCertificate)
+            _ = try file.smallInteger("version", in: bytes)
+            var content = try file.reader(DERReader.Tag.sequence, "content", in: bytes)
             _ = try content.identifier("type of the content", in: bytes)
-            var data = DERReader(try content.contents(DERReader.Tag.context(0), "content", in: bytes), code: code)
+            var data = try content.reader(DERReader.Tag.context(0), "content", in: bytes)
             let parts = try data.contents(DERReader.Tag.octetString, "content", in: bytes)
             try unsafe elements(of: bytes.extracting(parts)) { elements throws(CryptoError) in
                 for index in unsafe elements.indices {

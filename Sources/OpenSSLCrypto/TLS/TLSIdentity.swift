@@ -58,10 +58,8 @@ package struct TLSIdentity: Sendable {
     /// `incorrectPassword`, `openSSL` (an encryption that this OpenSSL doesn't support), and the
     /// errors of ``PrivateKey/init(der:password:)`` and ``init(certificates:privateKey:)``.
     package init(pkcs12: [UInt8], password: SecretBytes?) throws(CryptoError) {
-        let file = try PKCS12File(pkcs12)
-        var terminated: SecretBytes?
-        if let password { terminated = try PKCS12File.terminated(password) }
-        let contents = try file.contents(password: terminated)
+        var file = try PKCS12File(pkcs12)
+        let contents = try file.contents(password: password)
         let privateKey = try contents.privateKey()
         try self.init(certificates: contents.chain(), privateKey: privateKey)
     }

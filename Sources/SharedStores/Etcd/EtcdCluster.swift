@@ -210,7 +210,7 @@ public final class EtcdCluster: Sendable {
         urlRequest.httpMethod = "POST"
         urlRequest.httpBody = Data(request.json.serialized().utf8)
         urlRequest.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        if case .authenticate = request { return urlRequest }
+        if request.isLogin { return urlRequest }
         guard let token = try await token(for: member) else { return urlRequest }
         // The field has the token alone; with a scheme, etcd calls it invalid.
         token.expose { urlRequest.setValue($0, forHTTPHeaderField: "Authorization") }
@@ -241,6 +241,15 @@ struct EtcdStorage: ConditionalStorage {
     }
 
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String? {
+        try await write(value, to: name, over: version, lease: nil)
+    }
+
+    func write(
+        _ value: [UInt8],
+        to name: String,
+        over version: String?,
+        lease: Int64?
+    ) async throws -> String? {
         let key = prefix + name
         var condition = EtcdRequest.Compare.absent(key)
         if let version {
@@ -248,7 +257,7 @@ struct EtcdStorage: ConditionalStorage {
             condition = .revision(key, revision)
         }
         let response = try await cluster.response(
-            to: .transaction(if: [condition], then: [.put(key, value)], otherwise: [])
+            to: .transaction(if: [condition], then: [.put(key, value, lease: lease)])
         )
         guard response.succeeded else { return nil }
         guard let revision = response.revision else { throw EtcdFailure.malformed.error }
@@ -258,10 +267,8 @@ struct EtcdStorage: ConditionalStorage {
     func delete(_ name: String, version: String) async throws -> Bool {
         guard let revision = Int64.version(version) else { return false }
         let key = prefix + name
-        return try await cluster.response(
-            to: .transaction(if: [.revision(key, revision)], then: [.delete(key)], otherwise: [])
-        )
-        .succeeded
+        let request = EtcdRequest.transaction(if: [.revision(key, revision)], then: [.delete(key)])
+        return try await cluster.response(to: request).succeeded
     }
 
     func waitForChange(of name: String, after version: String?, timeout: Duration) async throws -> Bool {

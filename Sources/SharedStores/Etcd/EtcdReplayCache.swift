@@ -121,8 +121,7 @@ public final class EtcdReplayCache: ReplayCache {
         _ = try await cluster.response(
             to: .transaction(
                 if: [.absent(horizon)],
-                then: [.put(horizon, Array(Self.text(0).utf8))],
-                otherwise: []
+                then: [.put(horizon, Array(Self.text(0).utf8))]
             )
         )
         return true
@@ -143,8 +142,7 @@ public final class EtcdReplayCache: ReplayCache {
                 then: [
                     .put(horizon, Array(text.utf8)),
                     .deleteRange("\(prefix)until/", "\(prefix)until/\(Self.text(minute + 1))"),
-                ],
-                otherwise: []
+                ]
             )
         )
     }

@@ -5,111 +5,84 @@ import TokenGeneration
 
 // The gateway ignores members that it doesn't know, and a compare without its target matches an
 // absent key. Requests are therefore only created from these types, never from free text.
-enum EtcdRequest {
-    enum Compare {
-        case absent(String)
-        case revision(String, Int64)
+struct EtcdRequest {
+    struct Compare {
+        fileprivate let json: JSONObject
+
+        static func absent(_ key: String) -> Self {
+            Self(json: ["key": text(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0"])
+        }
+
+        static func revision(_ key: String, _ revision: Int64) -> Self {
+            let number = JSONValue.string(String(revision))
+            return Self(json: ["key": text(key), "target": "MOD", "result": "EQUAL", "mod_revision": number])
+        }
+
         /// The key exists, and its value sorts before the given one.
-        case less(String, than: [UInt8])
-    }
-
-    enum Operation {
-        case put(String, [UInt8], lease: Int64? = nil)
-        case get(String)
-        case delete(String)
-        case deleteRange(String, String)
-    }
-
-    case range(String)
-    case transaction(if: [Compare], then: [Operation], otherwise: [Operation])
-    case watch(String, from: Int64)
-    /// A lease for this number of seconds.
-    case grantLease(Int)
-    case revokeLease(Int64)
-    case authenticate(name: String, password: String)
-
-    var path: String {
-        switch self {
-        case .range: "/v3/kv/range"
-        case .transaction: "/v3/kv/txn"
-        case .watch: "/v3/watch"
-        case .grantLease: "/v3/lease/grant"
-        case .revokeLease: "/v3/lease/revoke"
-        case .authenticate: "/v3/auth/authenticate"
+        static func less(_ key: String, than value: [UInt8]) -> Self {
+            Self(json: ["key": text(key), "target": "VALUE", "result": "LESS", "value": bytes(value)])
         }
     }
 
-    /// A Boolean value that indicates whether repeating the request can change anything.
-    var isWrite: Bool {
-        if case .transaction = self { true } else { false }
-    }
+    struct Operation {
+        fileprivate let json: JSONObject
 
-    var json: JSONObject {
-        switch self {
-        case .range(let key):
-            return ["key": Self.text(key)]
-        case .transaction(let conditions, let then, let otherwise):
-            return [
-                "compare": .array(conditions.map { .object($0.json) }),
-                "success": .array(then.map { .object($0.json) }),
-                "failure": .array(otherwise.map { .object($0.json) }),
-            ]
-        case .watch(let key, let revision):
-            return ["create_request": ["key": Self.text(key), "start_revision": .string(String(revision))]]
-        case .grantLease(let seconds):
-            return ["TTL": .string(String(seconds))]
-        case .revokeLease(let lease):
-            return ["ID": .string(String(lease))]
-        case .authenticate(let name, let password):
-            return ["name": .string(name), "password": .string(password)]
+        static func put(_ key: String, _ value: [UInt8], lease: Int64? = nil) -> Self {
+            var put: JSONObject = ["key": text(key), "value": bytes(value)]
+            put["lease"] = lease.map { .string(String($0)) }
+            return Self(json: ["request_put": .object(put)])
+        }
+
+        static func get(_ key: String) -> Self { Self(json: ["request_range": ["key": text(key)]]) }
+        static func delete(_ key: String) -> Self { Self(json: ["request_delete_range": ["key": text(key)]]) }
+        static func deleteRange(_ first: String, _ end: String) -> Self {
+            Self(json: ["request_delete_range": ["key": text(first), "range_end": text(end)]])
         }
     }
 
-    fileprivate static func text(_ key: String) -> JSONValue { bytes(Array(key.utf8)) }
+    let path: String
+    let json: JSONObject
+    /// Repeating the request can change something.
+    private(set) var isWrite = false
+    private(set) var isLogin = false
 
-    fileprivate static func bytes(_ value: [UInt8]) -> JSONValue { .string(Data(value).base64EncodedString()) }
-}
+    static func range(_ key: String) -> Self { Self(path: "/v3/kv/range", json: ["key": text(key)]) }
 
-extension EtcdRequest.Compare {
-    fileprivate var json: JSONObject {
-        switch self {
-        case .absent(let key):
-            [
-                "key": EtcdRequest.text(key), "target": "CREATE", "result": "EQUAL",
-                "create_revision": "0",
-            ]
-        case .revision(let key, let revision):
-            [
-                "key": EtcdRequest.text(key), "target": "MOD", "result": "EQUAL",
-                "mod_revision": .string(String(revision)),
-            ]
-        case .less(let key, let value):
-            [
-                "key": EtcdRequest.text(key), "target": "VALUE", "result": "LESS",
-                "value": EtcdRequest.bytes(value),
-            ]
-        }
+    static func transaction(
+        if conditions: [Compare],
+        then: [Operation],
+        otherwise: [Operation] = []
+    ) -> Self {
+        let json: JSONObject = [
+            "compare": .array(conditions.map { .object($0.json) }),
+            "success": .array(then.map { .object($0.json) }),
+            "failure": .array(otherwise.map { .object($0.json) }),
+        ]
+        return Self(path: "/v3/kv/txn", json: json, isWrite: true)
+    }
+
+    static func watch(_ key: String, from revision: Int64) -> Self {
+        let request: JSONObject = ["key": text(key), "start_revision": .string(String(revision))]
+        return Self(path: "/v3/watch", json: ["create_request": .object(request)])
+    }
+
+    static func grantLease(seconds: Int) -> Self {
+        Self(path: "/v3/lease/grant", json: ["TTL": .string(String(seconds))])
+    }
+
+    static func revokeLease(_ lease: Int64) -> Self {
+        Self(path: "/v3/lease/revoke", json: ["ID": .string(String(lease))])
+    }
+
+    static func authenticate(name: String, password: String) -> Self {
+        let json: JSONObject = ["name": .string(name), "password": .string(password)]
+        return Self(path: "/v3/auth/authenticate", json: json, isLogin: true)
     }
 }
 
-extension EtcdRequest.Operation {
-    fileprivate var json: JSONObject {
-        switch self {
-        case .put(let key, let value, let lease?):
-            [
-                "request_put": [
-                    "key": EtcdRequest.text(key), "value": EtcdRequest.bytes(value), "lease": .string(String(lease)),
-                ]
-            ]
-        case .put(let key, let value, nil):
-            ["request_put": ["key": EtcdRequest.text(key), "value": EtcdRequest.bytes(value)]]
-        case .get(let key): ["request_range": ["key": EtcdRequest.text(key)]]
-        case .delete(let key): ["request_delete_range": ["key": EtcdRequest.text(key)]]
-        case .deleteRange(let first, let end):
-            ["request_delete_range": ["key": EtcdRequest.text(first), "range_end": EtcdRequest.text(end)]]
-        }
-    }
-}
+private func text(_ key: String) -> JSONValue { bytes(Array(key.utf8)) }
+
+private func bytes(_ value: [UInt8]) -> JSONValue { .string(Data(value).base64EncodedString()) }
 
 /// An answer of the gateway, which leaves out values that are false, zero or empty.
 struct EtcdResponse {

@@ -10,7 +10,9 @@ internal import OpenSSLCrypto
 /// claims["exp"] = .number(JSONNumber(1_700_000_000))
 /// print(claims.serialized())  // {"exp":1700000000,"sub":"alice"}
 /// ```
-public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
+public struct JSONObject: Sendable, RandomAccessCollection, Hashable, ExpressibleByDictionaryLiteral,
+    CustomStringConvertible
+{
     /// A member of an object: a name and a value.
     public struct Member: Sendable {
         /// The member's name.
@@ -172,9 +174,7 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable {
             }
         )
     }
-}
 
-extension JSONObject: ExpressibleByDictionaryLiteral, CustomStringConvertible {
     /// Creates an object, keeping the last of several members with the same name.
     ///
     /// - Parameter elements: The members.
@@ -184,9 +184,7 @@ extension JSONObject: ExpressibleByDictionaryLiteral, CustomStringConvertible {
 
     /// The JSON text.
     public var description: String { serialized() }
-}
 
-extension JSONObject {
     init(converting dictionary: [String: Any], path: String, depth: Int = 1) throws(TokenError) {
         try JSONValue.checkDepth(depth, path)
         self.init()

@@ -210,40 +210,21 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
     /// The number as JSON text.
     public var description: String { literal }
 
+    /// The digits, with the decimal point moved by the exponent.
     private var exactInteger: Int? {
-        var digits: [UInt8] = []
-        var scale = 0
-        var isFraction = false
-        var exponent: Substring = ""
-        for (index, byte) in zip(literal.indices, literal.utf8) {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"):
-                digits.append(byte)
-                if isFraction { scale -= 1 }
-            case UInt8(ascii: "."):
-                isFraction = true
-            case UInt8(ascii: "e"), UInt8(ascii: "E"):
-                exponent = literal[literal.index(after: index)...]
-            default:
-                break
-            }
-            if !exponent.isEmpty { break }
-        }
-        while digits.last == UInt8(ascii: "0") {
-            digits.removeLast()
-            scale += 1
-        }
+        let parts = literal.utf8.split { $0 | 0x20 == UInt8(ascii: "e") }
+        let sides = parts[0].split(separator: UInt8(ascii: "."))
+        var digits = sides.joined().filter(\.isDigit)
+        let fraction = sides.count > 1 ? sides[1].count : 0
+        let zeros = digits.reversed().prefix { $0 == UInt8(ascii: "0") }.count
+        digits.removeLast(zeros)
         guard !digits.isEmpty else { return 0 }
-        if !exponent.isEmpty {
-            guard let power = Int(exponent) else { return nil }
-            let (sum, overflow) = scale.addingReportingOverflow(power)
-            guard !overflow else { return nil }
-            scale = sum
-        }
+        guard let power = parts.count > 1 ? Int(Substring(parts[1])) : 0 else { return nil }
+        let (sum, overflow) = power.addingReportingOverflow(zeros - fraction)
         // No `Int` has more than 19 digits.
-        guard scale >= 0, scale < 19 else { return nil }
+        guard !overflow, (0..<19).contains(sum) else { return nil }
         let sign = literal.utf8.first == UInt8(ascii: "-") ? "-" : ""
-        return Int(sign + String(decoding: digits, as: UTF8.self) + String(repeating: "0", count: scale))
+        return Int(sign + String(decoding: digits, as: UTF8.self) + String(repeating: "0", count: sum))
     }
 
     static func end(ofNumberIn bytes: [UInt8], from start: Int) -> Int? {

@@ -48,26 +48,7 @@ public struct DecryptionPolicy: Sendable {
         self.encryptions = encryptions
         self.maximumPasswordIterations = maximumPasswordIterations
     }
-}
 
-/// The headers of a JSON serialization in which `alg` and `enc` may be.
-public struct JWEHeaderPlacement: Hashable, Sendable {
-    let allowsUnprotected: Bool
-
-    /// `enc` must be in the protected header, and `alg` in the protected header or in that of the
-    /// recipient.
-    ///
-    /// `alg` in a recipient's header isn't protected, but the recipient's key is for one algorithm.
-    public static let protected = JWEHeaderPlacement(allowsUnprotected: false)
-
-    /// `alg` and `enc` may be in any header.
-    ///
-    /// - Warning: An attacker can change `enc`, and the content then decrypts to something else if
-    ///   the key fits both algorithms. Use this setting only for senders that you can't change.
-    public static let unsafelyUnprotected = JWEHeaderPlacement(allowsUnprotected: true)
-}
-
-extension DecryptionPolicy {
     func check(_ header: JWEHeader) throws(TokenError) -> (JWEAlgorithmDescription, JWEEncryption) {
         guard let algorithm = JWEAlgorithm(rawValue: header.algorithm) else {
             let reason =
@@ -117,4 +98,21 @@ extension DecryptionPolicy {
         }
         return count
     }
+}
+
+/// The headers of a JSON serialization in which `alg` and `enc` may be.
+public struct JWEHeaderPlacement: Hashable, Sendable {
+    let allowsUnprotected: Bool
+
+    /// `enc` must be in the protected header, and `alg` in the protected header or in that of the
+    /// recipient.
+    ///
+    /// `alg` in a recipient's header isn't protected, but the recipient's key is for one algorithm.
+    public static let protected = JWEHeaderPlacement(allowsUnprotected: false)
+
+    /// `alg` and `enc` may be in any header.
+    ///
+    /// - Warning: An attacker can change `enc`, and the content then decrypts to something else if
+    ///   the key fits both algorithms. Use this setting only for senders that you can't change.
+    public static let unsafelyUnprotected = JWEHeaderPlacement(allowsUnprotected: true)
 }

@@ -193,7 +193,7 @@ struct AcceptedJWE: Sendable {
             }
         }
         if accepted.isEmpty, let refusal { throw refusal }
-        let selection = try RecipientSelection(accepted.map(\.header), keys)
+        let selection = try RecipientIdentity.only(accepted.map(\.header), keys)
         let (recipient, header, details, encryption) = accepted[selection.header]
         let cipher = encryption.cipher
         guard token.vector.count == cipher.vectorSize, token.tag.count == cipher.tagSize else {
@@ -305,11 +305,6 @@ struct RecipientIdentity: Sendable {
         }
         return nil
     }
-}
-
-struct RecipientSelection: Sendable {
-    let header: Int
-    let key: Int
 
     /// Finds the only recipient and key that match.
     ///
@@ -319,10 +314,13 @@ struct RecipientSelection: Sendable {
     /// A pair matches if the algorithms are the same and both have the same key ID. Without such a
     /// pair, those match in which the recipient or the key has no key ID. A single key always
     /// matches a single recipient with its algorithm.
-    init(_ headers: [JWEHeader], _ keys: [RecipientIdentity]) throws(TokenError) {
-        var named: [RecipientSelection] = []
-        var unnamed: [RecipientSelection] = []
-        var others: [RecipientSelection] = []
+    static func only(
+        _ headers: [JWEHeader],
+        _ keys: [RecipientIdentity]
+    ) throws(TokenError) -> (header: Int, key: Int) {
+        var named: [(header: Int, key: Int)] = []
+        var unnamed = named
+        var others = named
         var refusal: TokenError?
         for (index, header) in headers.enumerated() {
             for (place, key) in keys.enumerated() {
@@ -330,7 +328,7 @@ struct RecipientSelection: Sendable {
                     refusal = refusal ?? reason
                     continue
                 }
-                let pair = RecipientSelection(header: index, key: place)
+                let pair = (header: index, key: place)
                 switch (header.keyID, key.keyID) {
                 case (let stated?, let known?) where stated.isExactly(known): named.append(pair)
                 case (_?, _?): others.append(pair)
@@ -353,11 +351,6 @@ struct RecipientSelection: Sendable {
                 "several keys or recipients match; give each key a different “kid”, and state it in the header"
             )
         }
-        self = match
-    }
-
-    private init(header: Int, key: Int) {
-        self.header = header
-        self.key = key
+        return match
     }
 }

@@ -109,6 +109,161 @@ public struct JWEGenerator: Sendable {
             )
         }
     }
+
+    func sealed<Output>(
+        _ serialize: (PreparedJWE) throws(CryptoError) -> Output
+    ) throws(TokenError) -> Output {
+        let jwe = try prepared()
+        return try Self.encrypting(serialize(jwe))
+    }
+
+    private func prepared() throws(TokenError) -> PreparedJWE {
+        try checkHeaders()
+        let encryption = try contentEncryption()
+        var protectedHeader = header
+        try protectedHeader.state("enc", encryption.rawValue, by: "the encryption")
+        let isOnly = recipients.count == 1
+        var headers: [JSONObject] = []
+        var wrapped: [WrappedContentKey] = []
+        let cipher = encryption.cipher
+        var contentKey: SecretBytes =
+            if let shared = recipients.first?.key.sharedContentKey { shared } else {
+                try Self.encrypting(SecureRandom.secret(count: cipher.keySize))
+            }
+        for recipient in recipients {
+            // An only recipient's parameters can all be protected.
+            var parameters = isOnly ? protectedHeader : recipient.header
+            try parameters.state("alg", recipient.key.algorithm.rawValue, by: "the encryption")
+            try writeKeyID(of: recipient, into: &parameters)
+            let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
+            let key = try Self.encrypting(
+                recipient.key.wrap(contentKey, for: encryption, partyU: parties.0, partyV: parties.1)
+            )
+            for member in key.parameters { parameters[member.name] = member.value }
+            if isOnly {
+                contentKey = key.contentKey
+                protectedHeader = parameters
+                headers.append(recipient.header)
+            } else {
+                headers.append(parameters)
+            }
+            wrapped.append(key)
+        }
+        try checkDisjoint(protectedHeader, headers)
+        var protectedText: [UInt8] = []
+        Base64URL.encode(protectedHeader.serializedBytes().span, into: &protectedText)
+        let additionalText = additionalData.map { Base64URL.encode(Array($0)) }
+        let vector = try Self.encrypting(SecureRandom.bytes(count: cipher.vectorSize))
+        return PreparedJWE(
+            protectedText: protectedText,
+            unprotectedHeader: unprotectedHeader,
+            recipients: zip(headers, wrapped).map { ($0, $1.encryptedKey) },
+            additionalText: additionalText,
+            plaintext: plaintext,
+            cipher: cipher,
+            contentKey: contentKey,
+            vector: vector
+        )
+    }
+
+    private func contentEncryption() throws(TokenError) -> JWEEncryption {
+        guard let first = recipients.first else {
+            throw TokenError(.unencodableContent, "a JWE must have at least one recipient")
+        }
+        if recipients.count > 1 {
+            for recipient in recipients where recipient.key.details.determinesContentKey {
+                throw TokenError(
+                    .unencodableContent,
+                    "a key for \(recipient.key.algorithm) can't be one of several recipients"
+                )
+            }
+        }
+        let bound = first.key.encryption
+        guard let encryption else { return bound ?? .a256GCM }
+        guard bound == nil || bound == encryption else {
+            throw TokenError(
+                .algorithmMismatch,
+                "the key is for \(first.key.algorithm) with \(bound?.rawValue ?? ""), not with \(encryption)"
+            )
+        }
+        return encryption
+    }
+
+    private func checkHeaders() throws(TokenError) {
+        let unprotected = ([unprotectedHeader] + recipients.map { $0.header }).filter { !$0.isEmpty }
+        for header in [header] + unprotected {
+            for name in JWEHeader.writtenNames + ["b64"] where header[name] != nil {
+                throw TokenError(.unencodableContent, "the header has “\(name)”, which isn't the caller's to choose")
+            }
+            guard header["zip"] == nil else {
+                throw TokenError(.compressionRejected, "the header has “zip”, but compression isn't supported")
+            }
+        }
+        let critical = CriticalExtensions.names(in: header)
+        for header in unprotected {
+            for name in ["alg", "enc", "crit"] + critical where header[name] != nil {
+                throw TokenError(
+                    .unprotectedParameter,
+                    "\(TokenError.shown(name)) must not be in an unprotected header"
+                )
+            }
+        }
+        for name in JWEHeader.managementNames where unprotectedHeader[name] != nil {
+            throw TokenError(.unprotectedParameter, "“\(name)” must not be in the shared unprotected header")
+        }
+        do throws(TokenError) {
+            for header in [header] + unprotected {
+                for name in ["kid", "typ", "cty"] { _ = try ProtectedHeader.string(name, in: header) }
+            }
+            _ = try CriticalExtensions(of: header, registered: JWEHeader.registeredNames)
+        } catch {
+            throw TokenError(.unencodableContent, error.message, cause: error)
+        }
+    }
+
+    /// Does nothing if an unprotected header already has the ID.
+    private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
+        guard let keyID = recipient.key.keyID else { return }
+        for var stated in [recipient.header, unprotectedHeader, header] where stated["kid"] != nil {
+            return try stated.state("kid", keyID, by: "the encryption")
+        }
+        parameters["kid"] = .string(keyID)
+    }
+
+    private func partyInfo(_ name: String, _ recipient: JWERecipient) throws(TokenError) -> [UInt8] {
+        guard let value = header[name] ?? recipient.header[name] else { return [] }
+        guard let octets = value.string.flatMap({ try? Base64URL.decode($0) }), octets.count <= JWELimits.partyInfoSize
+        else {
+            throw TokenError(
+                .unencodableContent,
+                "“\(name)” of the header must be base64url text of at most \(JWELimits.partyInfoSize) bytes"
+            )
+        }
+        return octets
+    }
+
+    private func checkDisjoint(_ protectedHeader: JSONObject, _ headers: [JSONObject]) throws(TokenError) {
+        for header in headers {
+            for member in header where protectedHeader[member.name] != nil || unprotectedHeader[member.name] != nil {
+                throw Self.overlap(member.name)
+            }
+        }
+        for member in unprotectedHeader where protectedHeader[member.name] != nil { throw Self.overlap(member.name) }
+    }
+
+    private static func overlap(_ name: String) -> TokenError {
+        TokenError(.unencodableContent, "\(TokenError.shown(name)) is in two headers of the JWE")
+    }
+
+    private static func encrypting<Output>(
+        _ body: @autoclosure () throws(CryptoError) -> Output
+    ) throws(TokenError) -> Output {
+        do throws(CryptoError) {
+            return try body()
+        } catch {
+            throw TokenError(.encryptionFailed, "can't encrypt: \(error.message)", cause: error)
+        }
+    }
 }
 
 extension EncryptionKey {
@@ -269,163 +424,6 @@ struct PreparedJWE: Sendable {
         if !recipient.header.isEmpty { object["header"] = .object(recipient.header) }
         if !recipient.encryptedKey.isEmpty { object["encrypted_key"] = .base64URL(recipient.encryptedKey) }
         return object
-    }
-}
-
-extension JWEGenerator {
-    func sealed<Output>(
-        _ serialize: (PreparedJWE) throws(CryptoError) -> Output
-    ) throws(TokenError) -> Output {
-        let jwe = try prepared()
-        return try Self.encrypting(serialize(jwe))
-    }
-
-    private func prepared() throws(TokenError) -> PreparedJWE {
-        try checkHeaders()
-        let encryption = try contentEncryption()
-        var protectedHeader = header
-        try protectedHeader.state("enc", encryption.rawValue, by: "the encryption")
-        let isOnly = recipients.count == 1
-        var headers: [JSONObject] = []
-        var wrapped: [WrappedContentKey] = []
-        let cipher = encryption.cipher
-        var contentKey: SecretBytes =
-            if let shared = recipients.first?.key.sharedContentKey { shared } else {
-                try Self.encrypting(SecureRandom.secret(count: cipher.keySize))
-            }
-        for recipient in recipients {
-            // An only recipient's parameters can all be protected.
-            var parameters = isOnly ? protectedHeader : recipient.header
-            try parameters.state("alg", recipient.key.algorithm.rawValue, by: "the encryption")
-            try writeKeyID(of: recipient, into: &parameters)
-            let parties = try (partyInfo("apu", recipient), partyInfo("apv", recipient))
-            let key = try Self.encrypting(
-                recipient.key.wrap(contentKey, for: encryption, partyU: parties.0, partyV: parties.1)
-            )
-            for member in key.parameters { parameters[member.name] = member.value }
-            if isOnly {
-                contentKey = key.contentKey
-                protectedHeader = parameters
-                headers.append(recipient.header)
-            } else {
-                headers.append(parameters)
-            }
-            wrapped.append(key)
-        }
-        try checkDisjoint(protectedHeader, headers)
-        var protectedText: [UInt8] = []
-        Base64URL.encode(protectedHeader.serializedBytes().span, into: &protectedText)
-        let additionalText = additionalData.map { Base64URL.encode(Array($0)) }
-        let vector = try Self.encrypting(SecureRandom.bytes(count: cipher.vectorSize))
-        return PreparedJWE(
-            protectedText: protectedText,
-            unprotectedHeader: unprotectedHeader,
-            recipients: zip(headers, wrapped).map { ($0, $1.encryptedKey) },
-            additionalText: additionalText,
-            plaintext: plaintext,
-            cipher: cipher,
-            contentKey: contentKey,
-            vector: vector
-        )
-    }
-
-    private func contentEncryption() throws(TokenError) -> JWEEncryption {
-        guard let first = recipients.first else {
-            throw TokenError(.unencodableContent, "a JWE must have at least one recipient")
-        }
-        if recipients.count > 1 {
-            for recipient in recipients where recipient.key.details.determinesContentKey {
-                throw TokenError(
-                    .unencodableContent,
-                    "a key for \(recipient.key.algorithm) can't be one of several recipients"
-                )
-            }
-        }
-        let bound = first.key.encryption
-        guard let encryption else { return bound ?? .a256GCM }
-        guard bound == nil || bound == encryption else {
-            throw TokenError(
-                .algorithmMismatch,
-                "the key is for \(first.key.algorithm) with \(bound?.rawValue ?? ""), not with \(encryption)"
-            )
-        }
-        return encryption
-    }
-
-    private func checkHeaders() throws(TokenError) {
-        let unprotected = ([unprotectedHeader] + recipients.map { $0.header }).filter { !$0.isEmpty }
-        for header in [header] + unprotected {
-            for name in JWEHeader.writtenNames + ["b64"] where header[name] != nil {
-                throw TokenError(.unencodableContent, "the header has “\(name)”, which isn't the caller's to choose")
-            }
-            guard header["zip"] == nil else {
-                throw TokenError(.compressionRejected, "the header has “zip”, but compression isn't supported")
-            }
-        }
-        let critical = CriticalExtensions.names(in: header)
-        for header in unprotected {
-            for name in ["alg", "enc", "crit"] + critical where header[name] != nil {
-                throw TokenError(
-                    .unprotectedParameter,
-                    "\(TokenError.shown(name)) must not be in an unprotected header"
-                )
-            }
-        }
-        for name in JWEHeader.managementNames where unprotectedHeader[name] != nil {
-            throw TokenError(.unprotectedParameter, "“\(name)” must not be in the shared unprotected header")
-        }
-        do throws(TokenError) {
-            for header in [header] + unprotected {
-                for name in ["kid", "typ", "cty"] { _ = try ProtectedHeader.string(name, in: header) }
-            }
-            _ = try CriticalExtensions(of: header, registered: JWEHeader.registeredNames)
-        } catch {
-            throw TokenError(.unencodableContent, error.message, cause: error)
-        }
-    }
-
-    /// Does nothing if an unprotected header already has the ID.
-    private func writeKeyID(of recipient: JWERecipient, into parameters: inout JSONObject) throws(TokenError) {
-        guard let keyID = recipient.key.keyID else { return }
-        for var stated in [recipient.header, unprotectedHeader, header] where stated["kid"] != nil {
-            return try stated.state("kid", keyID, by: "the encryption")
-        }
-        parameters["kid"] = .string(keyID)
-    }
-
-    private func partyInfo(_ name: String, _ recipient: JWERecipient) throws(TokenError) -> [UInt8] {
-        guard let value = header[name] ?? recipient.header[name] else { return [] }
-        guard let octets = value.string.flatMap({ try? Base64URL.decode($0) }), octets.count <= JWELimits.partyInfoSize
-        else {
-            throw TokenError(
-                .unencodableContent,
-                "“\(name)” of the header must be base64url text of at most \(JWELimits.partyInfoSize) bytes"
-            )
-        }
-        return octets
-    }
-
-    private func checkDisjoint(_ protectedHeader: JSONObject, _ headers: [JSONObject]) throws(TokenError) {
-        for header in headers {
-            for member in header where protectedHeader[member.name] != nil || unprotectedHeader[member.name] != nil {
-                throw Self.overlap(member.name)
-            }
-        }
-        for member in unprotectedHeader where protectedHeader[member.name] != nil { throw Self.overlap(member.name) }
-    }
-
-    private static func overlap(_ name: String) -> TokenError {
-        TokenError(.unencodableContent, "\(TokenError.shown(name)) is in two headers of the JWE")
-    }
-
-    private static func encrypting<Output>(
-        _ body: @autoclosure () throws(CryptoError) -> Output
-    ) throws(TokenError) -> Output {
-        do throws(CryptoError) {
-            return try body()
-        } catch {
-            throw TokenError(.encryptionFailed, "can't encrypt: \(error.message)", cause: error)
-        }
     }
 }
 

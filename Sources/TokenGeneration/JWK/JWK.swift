@@ -223,48 +223,7 @@ public struct JWK: Sendable, Hashable, Redacted {
     private func secretOctets(of name: String, count: Int) throws(TokenError) -> SecretBytes {
         try octets(of: name, count: count).withBytes { SecretBytes(copying: $0) }
     }
-}
 
-extension PublicKey {
-    /// Without `kty`.
-    var jwkMembers: JSONObject {
-        switch self {
-        case .ellipticCurve(let key):
-            ["crv": .string(key.curve.name), "x": .base64URL(key.x), "y": .base64URL(key.y)]
-        case .rsa(let key): ["n": .base64URL(key.modulus), "e": .base64URL(key.exponent)]
-        case .edwards(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
-        case .montgomery(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
-        case .mldsa(let key): ["alg": .string(key.parameters.name), "pub": .base64URL(key.octets)]
-        }
-    }
-}
-
-extension PrivateKey {
-    func jwkPrivateMembers() throws(CryptoError) -> JSONObject {
-        switch self {
-        case .ellipticCurve(let key): return ["d": .base64URL(try key.scalar())]
-        case .rsa(let key):
-            let factors = try key.factors()
-            return [
-                "d": .base64URL(try key.privateExponent()), "p": .base64URL(factors.p), "q": .base64URL(factors.q),
-                "dp": .base64URL(factors.dp), "dq": .base64URL(factors.dq), "qi": .base64URL(factors.qi),
-            ]
-        case .edwards(let key): return ["d": .base64URL(try key.seed())]
-        case .montgomery(let key): return ["d": .base64URL(try key.seed())]
-        case .mldsa(let key): return ["priv": .base64URL(try key.seed())]
-        }
-    }
-}
-
-extension JSONValue {
-    static func base64URL(_ bytes: [UInt8]) -> JSONValue { .string(Base64URL.encode(bytes)) }
-
-    static func base64URL(_ bytes: SecretBytes) -> JSONValue {
-        .string(bytes.withBytes { Base64URL.encode(Span<UInt8>(_bytes: $0)) })
-    }
-}
-
-extension JWK {
     /// The SHA-256 thumbprint in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
     ///
     /// It covers only the members that define the key. A private key and its public part therefore
@@ -312,5 +271,44 @@ extension JWK {
             input[name] = .string(value)
         }
         return input
+    }
+}
+
+extension PublicKey {
+    /// Without `kty`.
+    var jwkMembers: JSONObject {
+        switch self {
+        case .ellipticCurve(let key):
+            ["crv": .string(key.curve.name), "x": .base64URL(key.x), "y": .base64URL(key.y)]
+        case .rsa(let key): ["n": .base64URL(key.modulus), "e": .base64URL(key.exponent)]
+        case .edwards(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
+        case .montgomery(let key): ["crv": .string(key.curve.name), "x": .base64URL(key.octets)]
+        case .mldsa(let key): ["alg": .string(key.parameters.name), "pub": .base64URL(key.octets)]
+        }
+    }
+}
+
+extension PrivateKey {
+    func jwkPrivateMembers() throws(CryptoError) -> JSONObject {
+        switch self {
+        case .ellipticCurve(let key): return ["d": .base64URL(try key.scalar())]
+        case .rsa(let key):
+            let factors = try key.factors()
+            return [
+                "d": .base64URL(try key.privateExponent()), "p": .base64URL(factors.p), "q": .base64URL(factors.q),
+                "dp": .base64URL(factors.dp), "dq": .base64URL(factors.dq), "qi": .base64URL(factors.qi),
+            ]
+        case .edwards(let key): return ["d": .base64URL(try key.seed())]
+        case .montgomery(let key): return ["d": .base64URL(try key.seed())]
+        case .mldsa(let key): return ["priv": .base64URL(try key.seed())]
+        }
+    }
+}
+
+extension JSONValue {
+    static func base64URL(_ bytes: [UInt8]) -> JSONValue { .string(Base64URL.encode(bytes)) }
+
+    static func base64URL(_ bytes: SecretBytes) -> JSONValue {
+        .string(bytes.withBytes { Base64URL.encode(Span<UInt8>(_bytes: $0)) })
     }
 }

@@ -1,30 +1,22 @@
 internal import OpenSSLCrypto
 
-enum KeyPurpose: CaseIterable {
-    case signing, verification, encryption, decryption
+struct KeyPurpose: Equatable {
+    let use: String
+    let operations: [String]
+    /// A private key may be declared for its own operation only, and its public part be used.
+    let privateOperations: [String]
 
-    var use: String {
-        switch self {
-        case .signing, .verification: "sig"
-        case .encryption, .decryption: "enc"
-        }
-    }
+    static let signing = Self(use: "sig", operations: ["sign"], privateOperations: ["sign"])
+    static let verification = Self(use: "sig", operations: ["verify"], privateOperations: ["sign"])
+    static let encryption = Self(
+        use: "enc",
+        operations: ["encrypt", "wrapKey", "deriveKey", "deriveBits"],
+        privateOperations: decryption.operations
+    )
+    private static let decrypting = ["decrypt", "unwrapKey", "deriveKey", "deriveBits"]
+    static let decryption = Self(use: "enc", operations: decrypting, privateOperations: decrypting)
 
-    var operations: [String] {
-        switch self {
-        case .signing: ["sign"]
-        case .verification: ["verify"]
-        case .encryption: ["encrypt", "wrapKey", "deriveKey", "deriveBits"]
-        case .decryption: ["decrypt", "unwrapKey", "deriveKey", "deriveBits"]
-        }
-    }
-
-    var privateCounterpart: KeyPurpose {
-        switch self {
-        case .signing, .verification: .signing
-        case .encryption, .decryption: .decryption
-        }
-    }
+    static let all = [signing, verification, encryption, decryption]
 }
 
 extension JWK {
@@ -155,16 +147,14 @@ extension JWK {
             )
         }
         guard let operations = keyOperations else { return }
-        // A private key may be declared for its own operation only. Its public part can still be
-        // used.
-        let allowed = purpose.operations + (isPrivate ? purpose.privateCounterpart.operations : [])
+        let allowed = purpose.operations + (isPrivate ? purpose.privateOperations : [])
         guard operations.contains(where: { operation in allowed.contains(where: operation.isExactly) }) else {
             // The Web Cryptography API exports public keys for key agreement with an empty array.
             if operations.isEmpty, purpose == .encryption, curve != nil { return }
             let names = purpose.operations.map { "“\($0)”" }.joined(separator: " or ")
             throw TokenError(.keyMismatch, "“key_ops” of the JWK doesn't allow \(names)")
         }
-        let known = KeyPurpose.allCases.filter { $0.use == purpose.use }.flatMap(\.operations)
+        let known = KeyPurpose.all.filter { $0.use == purpose.use }.flatMap(\.operations)
         guard use == nil || operations.allSatisfy({ operation in known.contains(where: operation.isExactly) }) else {
             throw TokenError(.keyMismatch, "“use” and “key_ops” of the JWK contradict each other")
         }

@@ -67,7 +67,7 @@ public struct SigningKey: Sendable, Redacted {
     ///   `malformedKey` if it's a PEM text, a certificate, a JWK or another form of a key,
     ///   `algorithmMismatch` or `unsupportedAlgorithm` for an algorithm other than HMAC.
     public init(secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
-        try self.init(Array(secret), algorithm, length: .standard)
+        try self.init(Array(secret), algorithm, isLongEnough: true)
     }
 
     /// Creates a key from a secret that may be shorter than its algorithm requires.
@@ -81,15 +81,15 @@ public struct SigningKey: Sendable, Redacted {
     ///   - algorithm: The algorithm that the key is for.
     /// - Throws: ``TokenError`` as ``init(secret:algorithm:)`` does.
     public init(unsafeShortSecret secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
-        try self.init(Array(secret), algorithm, length: .any)
+        try self.init(Array(secret), algorithm, isLongEnough: false)
     }
 
-    private init(_ octets: [UInt8], _ algorithm: JWSAlgorithm, length: SharedSecret.Length) throws(TokenError) {
+    private init(_ octets: [UInt8], _ algorithm: JWSAlgorithm, isLongEnough: Bool) throws(TokenError) {
         let details = try algorithm.supportedDetails()
         guard details.keyType == .oct else {
             throw TokenError(.algorithmMismatch, "\(algorithm) requires a key pair; secrets are for HMAC algorithms")
         }
-        let secret = try SharedSecret(octets, for: details, length: length)
+        let secret = try SharedSecret.checked(octets, for: details, isLongEnough: isLongEnough)
         try self.init(SigningMaterial(secret, details), AlgorithmChoice(details))
     }
 
@@ -241,13 +241,7 @@ extension PublicKey {
 
     /// `alg` for the type `AKP`.
     var curveName: String? {
-        switch self {
-        case .rsa: nil
-        case .ellipticCurve(let key): key.curve.name
-        case .edwards(let key): key.curve.name
-        case .montgomery(let key): key.curve.name
-        case .mldsa(let key): key.parameters.name
-        }
+        if case .rsa = self { nil } else { kind }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
 indirect enum SigningMaterial: Sendable {
-    case hmac(HMAC, SharedSecret)
+    case hmac(HMAC, SecretBytes)
     case ec(ECPrivateKey, HashFunction)
     case rsa(RSAPrivateKey, RSASigner)
     case edwards(EdwardsPrivateKey)
@@ -11,8 +11,8 @@ indirect enum SigningMaterial: Sendable {
         self = try TokenError.generating(orFailWith: .signingFailed) { () throws(CryptoError) in
             switch details.scheme {
             case .hmac(let hash):
-                let secret = try SharedSecret(generatedFor: details)
-                return .hmac(try HMAC(hash, key: secret.bytes), secret)
+                let secret = try SecureRandom.secret(count: details.minimumSecretSize)
+                return .hmac(try HMAC(hash, key: secret), secret)
             case .ecdsa(let curve, let hash): return .ec(try .generate(curve), hash)
             case .rsa(let padding, let hash):
                 let key = try RSAPrivateKey.generate(bitCount: rsaKeySize)
@@ -23,12 +23,9 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    init(_ secret: SharedSecret, _ details: AlgorithmDescription) throws(TokenError) {
+    init(_ secret: SecretBytes, _ details: AlgorithmDescription) throws(TokenError) {
         guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details.algorithm, "a secret") }
-        self = .hmac(
-            try TokenError.refusingKey(HMAC(hash, key: secret.bytes)),
-            secret
-        )
+        self = .hmac(try TokenError.refusingKey(HMAC(hash, key: secret)), secret)
     }
 
     init(_ key: PrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
@@ -51,7 +48,7 @@ indirect enum SigningMaterial: Sendable {
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:
-            try self.init(SharedSecret(jwk.octets(of: "k"), for: details, length: .standard), details)
+            try self.init(SharedSecret.checked(jwk.octets(of: "k"), for: details, isLongEnough: true), details)
         case .ecdsa, .rsa, .edwards, .mldsa:
             try self.init(jwk.keyPair(), details)
         }
@@ -84,7 +81,7 @@ indirect enum SigningMaterial: Sendable {
     }
 
     func privateMembers() throws(TokenError) -> JSONObject {
-        if case .hmac(_, let secret) = self { return ["k": .base64URL(secret.bytes)] }
+        if case .hmac(_, let secret) = self { return ["k": .base64URL(secret)] }
         return try TokenError.refusingKey(keyPair?.jwkPrivateMembers() ?? [:])
     }
 
@@ -146,17 +143,15 @@ indirect enum VerificationMaterial: Sendable {
     }
 }
 
-/// A checked key of an HMAC algorithm.
-struct SharedSecret {
-    enum Length {
-        /// [RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
-        case standard
-        case any
-    }
-
-    let bytes: SecretBytes
-
-    init(_ octets: [UInt8], for details: AlgorithmDescription, length: Length) throws(TokenError) {
+/// The checks of an HMAC algorithm's key.
+enum SharedSecret {
+    /// A long enough secret has at least the size of [RFC 7518
+    /// §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
+    static func checked(
+        _ octets: [UInt8],
+        for details: AlgorithmDescription,
+        isLongEnough: Bool
+    ) throws(TokenError) -> SecretBytes {
         guard !octets.isEmpty else {
             throw TokenError(.weakKey, "the secret is empty, so anyone could sign with it")
         }
@@ -178,18 +173,14 @@ struct SharedSecret {
         }
         let size = HMAC.keySize(of: octets.span.octets)
         let minimum = details.minimumSecretSize
-        guard length == .any || size >= minimum else {
+        guard !isLongEnough || size >= minimum else {
             let padding = size < octets.count ? " before its trailing zeros, which equal HMAC's padding" : ""
             throw TokenError(
                 .weakKey,
                 "the secret has \(size) bytes\(padding), but \(details.algorithm) needs at least \(minimum) (RFC 7518 §3.2)"
             )
         }
-        bytes = SecretBytes(copying: octets.span.octets)
-    }
-
-    init(generatedFor details: AlgorithmDescription) throws(CryptoError) {
-        bytes = try SecureRandom.bytes(count: details.minimumSecretSize).withBytes { SecretBytes(copying: $0) }
+        return SecretBytes(copying: octets.span.octets)
     }
 
     private static let maximumSize = 65_536

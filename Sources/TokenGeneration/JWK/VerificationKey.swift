@@ -207,27 +207,7 @@ public struct VerificationKey: Sendable, Redacted {
         let choice = try AlgorithmChoice(for: key.keyType, curve: key.curveName, named: algorithm)
         try self.init(VerificationMaterial(key, choice.details), choice)
     }
-}
 
-extension ProtectedHeader {
-    /// The algorithm must be asymmetric and accepted.
-    func asymmetricAlgorithm(
-        among accepted: Set<JWSAlgorithm>,
-        for purpose: String
-    ) throws(TokenError) -> JWSAlgorithm {
-        guard let algorithm = JWSAlgorithm(rawValue: self.algorithm), accepted.contains(algorithm),
-            !algorithm.isSymmetric
-        else {
-            throw TokenError(
-                .unsupportedAlgorithm,
-                "\(TokenError.shown(self.algorithm)) isn't an accepted algorithm for \(purpose)"
-            )
-        }
-        return algorithm
-    }
-}
-
-extension VerificationKey {
     /// Returns only the members that define a public key: receivers don't need the rest.
     func jwkForMessages(of purpose: String) throws(TokenError) -> JSONObject {
         guard !algorithm.isSymmetric, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
@@ -254,5 +234,23 @@ extension VerificationKey {
             )
         }
         self = key
+    }
+}
+
+extension ProtectedHeader {
+    /// The algorithm must be asymmetric and accepted.
+    func asymmetricAlgorithm(
+        among accepted: Set<JWSAlgorithm>,
+        for purpose: String
+    ) throws(TokenError) -> JWSAlgorithm {
+        guard let algorithm = JWSAlgorithm(rawValue: self.algorithm), accepted.contains(algorithm),
+            !algorithm.isSymmetric
+        else {
+            throw TokenError(
+                .unsupportedAlgorithm,
+                "\(TokenError.shown(self.algorithm)) isn't an accepted algorithm for \(purpose)"
+            )
+        }
+        return algorithm
     }
 }

@@ -153,9 +153,9 @@ struct JSONTokenSignature {
                 "\(TokenError.shown(name)) is in the unprotected header, where anyone can change it"
             )
         }
-        let header = try ProtectedHeader(protectedHeader)
+        var header = try ProtectedHeader(protectedHeader)
         try header.checkCriticalMembers(understanding: extensions)
-        guard header.keyID == nil else { return header }
-        return header.naming(try ProtectedHeader.string("kid", in: unprotectedHeader))
+        if header.keyID == nil { header.keyID = try ProtectedHeader.string("kid", in: unprotectedHeader) }
+        return header
     }
 }

@@ -86,7 +86,7 @@ public struct JWSVerifier: Sendable {
             unprotectedHeader: [:],
             key: key
         )
-        return VerifiedJWS(payload: payload, payloadEncoding: encoding, signatures: [verified])
+        return VerifiedJWS(payload: payload, payloadEncoding: encoding, signatures: [verified], refusals: [])
     }
 
     var criticalExtensions: Set<String> { understoodExtensions.union(["b64"]) }
@@ -316,11 +316,9 @@ public struct JWSLimits: Sendable, Hashable {
     /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most 512.
     ///
     /// A larger number becomes 512, because each level uses stack space.
-    public var depth: Int {
-        get { allowedDepth }
-        set { allowedDepth = min(newValue, Self.maximumDepth) }
+    public var depth = 64 {
+        didSet { depth = min(depth, Self.maximumDepth) }
     }
-    private var allowedDepth = 64
     /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount = 1_000
 

@@ -9,11 +9,13 @@ struct ProtectedHeader {
     let members: JSONObject
     let algorithm: String
     /// May come from the unprotected header of a JSON serialization, because it's only a hint.
-    private(set) var keyID: String?
+    var keyID: String?
     let type: String?
 
-    init(_ members: JSONObject) throws(TokenError) {
-        guard let algorithm = try Self.string("alg", in: members) else {
+    /// The algorithm is stated for a token that isn't signed; it's that of its encryption.
+    init(_ members: JSONObject, algorithm stated: String? = nil) throws(TokenError) {
+        let algorithm = if let stated { stated } else { try Self.string("alg", in: members) }
+        guard let algorithm else {
             throw TokenError(.malformedToken, "the header has no “alg”")
         }
         self.members = members
@@ -23,22 +25,8 @@ struct ProtectedHeader {
         _ = try Self.string("cty", in: members)
     }
 
-    /// For a token that isn't signed; the algorithm is that of its encryption.
-    init(_ members: JSONObject, algorithm: String) throws(TokenError) {
-        self.members = members
-        self.algorithm = algorithm
-        keyID = try Self.string("kid", in: members)
-        type = try Self.string("typ", in: members)
-    }
-
     func checkCriticalMembers(understanding extensions: Set<String> = []) throws(TokenError) {
         try CriticalExtensions(of: members).check(areIn: extensions)
-    }
-
-    func naming(_ keyID: String?) -> ProtectedHeader {
-        var header = self
-        header.keyID = keyID
-        return header
     }
 
     static func string(_ name: String, in members: JSONObject) throws(TokenError) -> String? {

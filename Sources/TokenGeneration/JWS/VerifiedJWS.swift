@@ -28,25 +28,13 @@ public struct VerifiedJWS: Sendable {
     public let payload: Data
     /// The encoding of the payload in the signing input.
     public let payloadEncoding: JWSPayloadEncoding
-    /// The protected header of the first valid signature, which is the only one in a compact JWS.
-    public let header: JSONObject
     /// The valid signatures in order, at least one.
     public let signatures: [Signature]
     /// The other signatures in order.
     public let refusals: [Refusal]
 
-    init(
-        payload: Data,
-        payloadEncoding: JWSPayloadEncoding,
-        signatures: [Signature],
-        refusals: [Refusal] = []
-    ) {
-        self.payload = payload
-        self.payloadEncoding = payloadEncoding
-        header = signatures[0].protectedHeader
-        self.signatures = signatures
-        self.refusals = refusals
-    }
+    /// The protected header of the first valid signature, which is the only one in a compact JWS.
+    public var header: JSONObject { signatures[0].protectedHeader }
 }
 
 /// The content of a JWS, without any proof that it's authentic.

@@ -22,7 +22,8 @@ public struct JWTGenerator: Sendable {
     struct Content: Sendable {
         /// `nil` if the caller sets no members.
         let header: JSONObject?
-        let payload: SerializedClaims
+        /// Claims as JSON, sorted and without white space, or as the caller wrote them.
+        let payload: [UInt8]
 
         func signingInput(for service: some SigningService, _ localKey: SigningKey?) throws(TokenError) -> [UInt8] {
             var input: [UInt8] =
@@ -31,7 +32,7 @@ public struct JWTGenerator: Sendable {
                 } else {
                     localKey?.plainHeader ?? EncodedHeader.plain(service.algorithm, service.keyID)
                 }
-            Base64URL.encode(payload.bytes.span, into: &input)
+            Base64URL.encode(payload.span, into: &input)
             return input
         }
     }
@@ -48,7 +49,7 @@ public struct JWTGenerator: Sendable {
         content = Result { () throws(TokenError) in
             Content(
                 header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
-                payload: SerializedClaims(try JSONObject(converting: jwtRepresentation.payload, path: "payload"))
+                payload: try JSONObject(converting: jwtRepresentation.payload, path: "payload").serializedBytes()
             )
         }
         self.signingService = signingService
@@ -62,7 +63,7 @@ public struct JWTGenerator: Sendable {
     ///   - payload: The claims.
     ///   - signingService: The service that signs.
     public init(header: JSONObject = [:], payload: JSONObject, signingService: any LocalSigningService) {
-        content = .success(Content(header: Self.typed(header), payload: SerializedClaims(payload)))
+        content = .success(Content(header: Self.typed(header), payload: payload.serializedBytes()))
         self.signingService = signingService
     }
 
@@ -78,7 +79,13 @@ public struct JWTGenerator: Sendable {
     ///   - signingService: The service that signs.
     public init(header: JSONObject = [:], claimsJSON: Data, signingService: any LocalSigningService) {
         content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try SerializedClaims(checking: Array(claimsJSON)))
+            let json = Array(claimsJSON)
+            do throws(TokenError) {
+                _ = try JSONObject(parsing: json, limits: .document)
+            } catch {
+                throw TokenError(.unencodableContent, "the claims aren't a claims set: \(error.message)", cause: error)
+            }
+            return Content(header: Self.typed(header), payload: json)
         }
         self.signingService = signingService
     }
@@ -150,25 +157,7 @@ public struct JWTGenerator: Sendable {
 
 extension JWTGenerator.Content {
     init(_ header: JSONObject, _ claims: some Encodable) throws(TokenError) {
-        self.init(header: JWTGenerator.typed(header), payload: SerializedClaims(try JSONObject(encoding: claims)))
-    }
-}
-
-struct SerializedClaims: Sendable {
-    let bytes: [UInt8]
-
-    /// Sorted, without white space.
-    init(_ claims: JSONObject) {
-        bytes = claims.serializedBytes()
-    }
-
-    init(checking json: [UInt8]) throws(TokenError) {
-        bytes = json
-        do throws(TokenError) {
-            _ = try JSONObject(parsing: json, limits: .document)
-        } catch {
-            throw TokenError(.unencodableContent, "the claims aren't a claims set: \(error.message)", cause: error)
-        }
+        self.init(header: JWTGenerator.typed(header), payload: try JSONObject(encoding: claims).serializedBytes())
     }
 }
 

@@ -108,6 +108,35 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
     }
 
     private var times: [Date?] { [expiration, notBefore, issuedAt] }
+
+    static func read(_ claims: JSONObject) throws(TokenError) -> (RegisteredClaims, ClaimTimes) {
+        var registered = RegisteredClaims()
+        var times = ClaimTimes()
+        for index in claims.indices {
+            let member = claims[index]
+            // All registered names have three bytes.
+            guard member.name.utf8.count == 3 else { continue }
+            if member.name.isExactly("iss") {
+                registered.issuer = try member.stringClaim()
+            } else if member.name.isExactly("sub") {
+                registered.subject = try member.stringClaim()
+            } else if member.name.isExactly("aud") {
+                registered.audience = try member.audienceClaim()
+            } else if member.name.isExactly("exp") {
+                times.expiration = try member.secondsClaim()
+            } else if member.name.isExactly("nbf") {
+                times.notBefore = try member.secondsClaim()
+            } else if member.name.isExactly("iat") {
+                times.issuedAt = try member.secondsClaim()
+            } else if member.name.isExactly("jti") {
+                registered.jwtID = try member.stringClaim()
+            }
+        }
+        registered.expiration = times.expiration.map(Date.init(timeIntervalSince1970:))
+        registered.notBefore = times.notBefore.map(Date.init(timeIntervalSince1970:))
+        registered.issuedAt = times.issuedAt.map(Date.init(timeIntervalSince1970:))
+        return (registered, times)
+    }
 }
 
 /// One string or an array of strings ([RFC 7519
@@ -146,37 +175,6 @@ struct ClaimTimes {
     var expiration: Double?
     var notBefore: Double?
     var issuedAt: Double?
-}
-
-extension RegisteredClaims {
-    static func read(_ claims: JSONObject) throws(TokenError) -> (RegisteredClaims, ClaimTimes) {
-        var registered = RegisteredClaims()
-        var times = ClaimTimes()
-        for index in claims.indices {
-            let member = claims[index]
-            // All registered names have three bytes.
-            guard member.name.utf8.count == 3 else { continue }
-            if member.name.isExactly("iss") {
-                registered.issuer = try member.stringClaim()
-            } else if member.name.isExactly("sub") {
-                registered.subject = try member.stringClaim()
-            } else if member.name.isExactly("aud") {
-                registered.audience = try member.audienceClaim()
-            } else if member.name.isExactly("exp") {
-                times.expiration = try member.secondsClaim()
-            } else if member.name.isExactly("nbf") {
-                times.notBefore = try member.secondsClaim()
-            } else if member.name.isExactly("iat") {
-                times.issuedAt = try member.secondsClaim()
-            } else if member.name.isExactly("jti") {
-                registered.jwtID = try member.stringClaim()
-            }
-        }
-        registered.expiration = times.expiration.map(Date.init(timeIntervalSince1970:))
-        registered.notBefore = times.notBefore.map(Date.init(timeIntervalSince1970:))
-        registered.issuedAt = times.issuedAt.map(Date.init(timeIntervalSince1970:))
-        return (registered, times)
-    }
 }
 
 extension JSONObject {

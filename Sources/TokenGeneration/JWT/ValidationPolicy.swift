@@ -44,10 +44,10 @@ public struct ValidationPolicy: Sendable {
     public var audience: AudienceRule
     /// The required subject, `sub`; by default any or none.
     public var subject: SubjectRule
+    /// The presence of `exp`, which is required by default.
+    public var expiration: Presence = .required
     /// The tolerated difference between clocks, 60 seconds by default; a negative value counts as
     /// zero.
-    public var expiration: Presence = .required
-    /// The tolerated difference between clocks, 60 seconds by default.
     ///
     /// It's added to every comparison of times, in the token's favor.
     public var leeway: Duration
@@ -56,9 +56,9 @@ public struct ValidationPolicy: Sendable {
     /// If it's set, a token without `iat` is rejected.
     public var maximumAge: Duration?
     /// The maximum time from `iat`, or from now if `iat` is absent, to `exp`; `nil`, the default,
-    /// The names of claims that must be present and not `null`, none by default.
+    /// skips that check.
     public var maximumLifetime: Duration?
-    /// The names of claims that must be present and not `null`.
+    /// The names of claims that must be present and not `null`, none by default.
     public var requiredClaims: [String]
     /// The names of claims that must be absent, even as `null`.
     public var prohibitedClaims: [String] = []

@@ -48,9 +48,7 @@ extension IssuerRule: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) {
         self = .exactly(value)
     }
-}
 
-extension IssuerRule {
     package func check(_ found: String?) throws(TokenError) {
         switch wrapped {
         case .unchecked:
@@ -147,9 +145,7 @@ extension AudienceRule: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) {
         self = .contains(value)
     }
-}
 
-extension AudienceRule {
     package func check(_ found: [String]) throws(TokenError) {
         switch wrapped {
         case .unchecked:
@@ -222,9 +218,7 @@ extension SubjectRule: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) {
         self = .exactly(value)
     }
-}
 
-extension SubjectRule {
     package func check(_ found: String?) throws(TokenError) {
         // Applications find users by their subject. An empty one comes from a missing value.
         guard found?.isEmpty != true else {
@@ -289,9 +283,7 @@ extension TypeRule: ExpressibleByStringLiteral {
     public init(stringLiteral value: String) {
         self = .exactly(value)
     }
-}
 
-extension TypeRule {
     func check(_ found: String?) throws(TokenError) {
         guard case .oneOf(let types, let orAbsent) = wrapped else { return }
         guard let found else {

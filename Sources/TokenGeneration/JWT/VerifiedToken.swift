@@ -11,14 +11,7 @@ public struct VerifiedToken: Sendable {
     /// The registered claims with their types.
     public let registered: RegisteredClaims
 
-    private let payloadBytes: [UInt8]
-
-    init(header: JSONObject, claims: JSONObject, registered: RegisteredClaims, payload: [UInt8]) {
-        self.header = header
-        self.claims = claims
-        self.registered = registered
-        payloadBytes = payload
-    }
+    let payloadBytes: [UInt8]
 
     /// The signed claims, byte for byte.
     public var payload: Data { Data(payloadBytes) }

@@ -11,7 +11,9 @@ internal import OpenSSLCrypto
 /// ```
 ///
 /// Names are compared code point by code point.
-public struct ClaimPath: Sendable, Hashable {
+public struct ClaimPath: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
+    CustomStringConvertible
+{
     /// A step of a path.
     public struct Element: Sendable, Hashable {
         enum Wrapped: Sendable, Hashable {
@@ -106,9 +108,7 @@ public struct ClaimPath: Sendable, Hashable {
     var missing: TokenError {
         TokenError(.missingClaim, "the token has no claim at the path \(TokenError.shown(description))")
     }
-}
 
-extension ClaimPath: ExpressibleByStringLiteral, ExpressibleByArrayLiteral, CustomStringConvertible {
     /// Creates the path of a claim at the top.
     ///
     /// - Parameter value: The claim's name.

@@ -38,9 +38,7 @@ extension SDJWT: Redacted {
     public var description: String {
         "SDJWT(\(disclosures.count) disclosures\(keyBindingJWT == nil ? "" : ", key binding"))"
     }
-}
 
-extension SDJWT {
     private static let separator = UInt8(ascii: "~")
 
     /// Everything before the key binding, including the last `~` ([RFC 9901
@@ -136,7 +134,7 @@ extension SDJWT {
 ///
 /// Anyone can write any SD-JWT. Use this type only to inspect one, for example to find out which
 /// issuer's keys to fetch. To make decisions, use ``SDJWTVerifier``.
-public struct UnverifiedSDJWT: Sendable {
+public struct UnverifiedSDJWT: Sendable, Redacted {
     /// The protected header of the issuer-signed JWT, as the unknown author of the SD-JWT wrote it.
     ///
     /// In the general JSON serialization, it's that of the first signature.
@@ -228,9 +226,7 @@ public struct UnverifiedSDJWT: Sendable {
         }
         self.problems = problems
     }
-}
 
-extension UnverifiedSDJWT: Redacted {
     /// The number of disclosures, but no content.
     public var description: String { "UnverifiedSDJWT(\(disclosures.count) disclosures)" }
 }
@@ -280,11 +276,9 @@ public struct SDJWTLimits: Sendable, Hashable {
     /// at most 512.
     ///
     /// A larger number becomes 512, because each level uses stack space.
-    public var depth: Int {
-        get { allowedDepth }
-        set { allowedDepth = min(newValue, JWSLimits.maximumDepth) }
+    public var depth = 16 {
+        didSet { depth = min(depth, JWSLimits.maximumDepth) }
     }
-    private var allowedDepth = 16
 
     /// Creates limits in which the other properties have their default values.
     public init(size: Int = 262_144) {

@@ -86,22 +86,7 @@ public struct StatusList: Sendable, Hashable {
         let perByte = 8 / bits.rawValue
         return (index / perByte, UInt8(index % perByte * bits.rawValue))
     }
-}
 
-extension StatusList.Bits {
-    fileprivate var mask: UInt8 { UInt8(1 << rawValue - 1) }
-
-    fileprivate func check(_ status: TokenStatus) throws(TokenError) {
-        guard status.rawValue <= mask else {
-            throw TokenError(
-                .unencodableContent,
-                "the status \(status) needs more than the \(rawValue) bits of the status list; use a list with more"
-            )
-        }
-    }
-}
-
-extension StatusList {
     /// Creates a list from its JSON form
     /// ([§4.2](https://datatracker.ietf.org/doc/html/draft-ietf-oauth-status-list-20#section-4.2)).
     ///
@@ -152,6 +137,19 @@ extension StatusList {
             throw TokenError(decompressing: error, maximumSize: 0)
         }
         return ["bits": .number(JSONNumber(bits.rawValue)), "lst": .base64URL(compressed)]
+    }
+}
+
+extension StatusList.Bits {
+    fileprivate var mask: UInt8 { UInt8(1 << rawValue - 1) }
+
+    fileprivate func check(_ status: TokenStatus) throws(TokenError) {
+        guard status.rawValue <= mask else {
+            throw TokenError(
+                .unencodableContent,
+                "the status \(status) needs more than the \(rawValue) bits of the status list; use a list with more"
+            )
+        }
     }
 }
 

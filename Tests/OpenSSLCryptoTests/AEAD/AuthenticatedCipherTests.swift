@@ -109,7 +109,7 @@ struct AuthenticatedCipherTests {
             var code = try [UInt8]([7]).withBytes { context in
                 try key.withBytes { key in
                     try ciphertext.withBytes { ciphertext in
-                        try MACContext.code(
+                        try HMAC.code(
                             .sha256,
                             key: key.extracting(0..<16),
                             of: context,

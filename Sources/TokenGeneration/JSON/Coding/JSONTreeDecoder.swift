@@ -32,33 +32,24 @@ final class JSONTreeDecoder: Decoder {
         return JSONTreeElements(decoder: self, elements: array)
     }
 
-    func singleValueContainer() -> any SingleValueDecodingContainer { JSONTreeSingleValue(decoder: self) }
+    func singleValueContainer() -> any SingleValueDecodingContainer { self }
 }
 
-private struct JSONTreeSingleValue: SingleValueDecodingContainer {
-    let decoder: JSONTreeDecoder
-
-    var codingPath: [any CodingKey] { decoder.codingPath }
-
+extension JSONTreeDecoder: SingleValueDecodingContainer {
     func decodeNil() -> Bool {
-        if case .null = decoder.value { true } else { false }
+        if case .null = value { true } else { false }
     }
 
-    func decode(_ type: Bool.Type) throws -> Bool { try decoder.bool(decoder.value, nil) }
-    func decode(_ type: String.Type) throws -> String { try decoder.string(decoder.value, nil) }
-    func decode(_ type: Double.Type) throws -> Double { try decoder.double(decoder.value, nil) }
-    func decode(_ type: Float.Type) throws -> Float { try decoder.float(decoder.value, nil) }
-    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        try decoder.decode(type, from: decoder.value, nil)
-    }
-
-    func decode<Value: FixedWidthInteger & Decodable>(_ type: Value.Type) throws -> Value {
-        try decoder.integer(decoder.value, nil)
-    }
+    func decode(_ type: Bool.Type) throws -> Bool { try bool(value, nil) }
+    func decode(_ type: String.Type) throws -> String { try string(value, nil) }
+    func decode(_ type: Double.Type) throws -> Double { try double(value, nil) }
+    func decode(_ type: Float.Type) throws -> Float { try float(value, nil) }
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try decode(type, from: value, nil) }
+    func decode<Value: FixedWidthInteger & Decodable>(_ type: Value.Type) throws -> Value { try integer(value, nil) }
 
     // Without these two, the standard library's implementations would throw.
-    func decode(_ type: Int128.Type) throws -> Int128 { try decoder.integer(decoder.value, nil) }
-    func decode(_ type: UInt128.Type) throws -> UInt128 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: Int128.Type) throws -> Int128 { try integer(value, nil) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(value, nil) }
 }
 
 extension JSONTreeDecoder {

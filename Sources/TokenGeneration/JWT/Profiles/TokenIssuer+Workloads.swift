@@ -155,13 +155,15 @@ extension TokenIssuer {
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat", "kubernetes.io"]
         policy.checks = [
             ClaimsCheck(throwing: "kubernetes.io") { subject in
-                let found = try KubernetesClaims(subject.claims)
+                guard let found = subject.claims["kubernetes.io"]?.object else {
+                    throw TokenError(.malformedClaim, "the claim “kubernetes.io” must be an object")
+                }
                 try found.check("namespace", is: namespace)
                 try found.check("serviceaccount", "name", is: serviceAccount)
                 if let uid { try found.check("serviceaccount", "uid", is: uid) }
                 if pod == .required {
-                    _ = try found.text("pod", "name")
-                    _ = try found.text("pod", "uid")
+                    try found.check("pod", "name")
+                    try found.check("pod", "uid")
                 }
             }
         ]
@@ -173,40 +175,23 @@ extension TokenIssuer {
     }
 }
 
-private struct KubernetesClaims {
-    private let members: JSONObject
-
-    init(_ claims: JSONObject) throws(TokenError) {
-        guard let members = claims["kubernetes.io"]?.object else {
-            throw TokenError(.malformedClaim, "the claim “kubernetes.io” must be an object")
+extension JSONObject {
+    /// Checks a text in the claim `kubernetes.io`, which can be any if none is expected.
+    fileprivate func check(_ path: String..., is expected: String? = nil) throws(TokenError) {
+        let name = "“\(path.joined(separator: "."))” of “kubernetes.io”"
+        var value = JSONValue.object(self)
+        for step in path {
+            guard let object = value.object else { throw TokenError(.malformedClaim, "\(name) must be in an object") }
+            guard let next = object[step] else { throw TokenError(.missingClaim, "\(name) is missing") }
+            value = next
         }
-        self.members = members
+        guard let text = value.string, !text.isEmpty else {
+            throw TokenError(.malformedClaim, "\(name) must be a string that isn't empty")
+        }
+        guard expected.map({ !$0.isEmpty && text.isExactly($0) }) ?? true else {
+            throw TokenError(.claimMismatch, "\(name) isn't the value that the policy expects")
+        }
     }
-
-    func text(_ path: String...) throws(TokenError) -> String { try text(at: path) }
-
-    func check(_ path: String..., is expected: String) throws(TokenError) {
-        guard !expected.isEmpty, try text(at: path).isExactly(expected) else {
-            throw TokenError(.claimMismatch, "\(Self.name(path)) isn't the value that the policy expects")
-        }
-    }
-
-    private func text(at path: [String]) throws(TokenError) -> String {
-        var value: JSONValue? = .object(members)
-        for name in path {
-            guard let object = value?.object else {
-                throw TokenError(.malformedClaim, "\(Self.name(path)) must be in an object")
-            }
-            value = object[name]
-            guard value != nil else { throw TokenError(.missingClaim, "\(Self.name(path)) is missing") }
-        }
-        guard let text = value?.string, !text.isEmpty else {
-            throw TokenError(.malformedClaim, "\(Self.name(path)) must be a string that isn't empty")
-        }
-        return text
-    }
-
-    private static func name(_ path: [String]) -> String { "“\(path.joined(separator: "."))” of “kubernetes.io”" }
 }
 
 extension TokenIssuer {

@@ -80,21 +80,7 @@ public struct TokenIssuer: Sendable {
         policy.audience = mayLackAudience ? .absentOrContains(audience) : .contains(audience)
         return policy
     }
-}
 
-extension JWTVerifier {
-    /// Creates a verifier of the tokens that an issuer makes for an audience.
-    ///
-    /// - Parameters:
-    ///   - issuer: The issuer.
-    ///   - audience: The value that `aud` must be or contain.
-    ///   - keys: The issuer's keys.
-    public init(_ issuer: TokenIssuer, audience: String, keys: JWKSet) {
-        self.init(keys: keys, selection: issuer.selection, policy: issuer.policy(audience: audience))
-    }
-}
-
-extension TokenIssuer {
     /// Returns a realm of Keycloak, for access tokens to your API ([audience
     /// support](https://www.keycloak.org/docs/latest/server_admin/index.html#audience-support)).
     ///
@@ -205,5 +191,17 @@ extension TokenIssuer {
         var profile = TokenIssuer(policy, issuer: issuer, algorithms: algorithms)
         profile.clientClaim = clientClaim
         return profile
+    }
+}
+
+extension JWTVerifier {
+    /// Creates a verifier of the tokens that an issuer makes for an audience.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer.
+    ///   - audience: The value that `aud` must be or contain.
+    ///   - keys: The issuer's keys.
+    public init(_ issuer: TokenIssuer, audience: String, keys: JWKSet) {
+        self.init(keys: keys, selection: issuer.selection, policy: issuer.policy(audience: audience))
     }
 }
