@@ -69,10 +69,11 @@ public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable
         self.init(numbers[0], numbers[1], numbers[2])
     }
 
-    /// Parses a text such as the Linux release `6.18.44-cloud-amd64`.
+    /// Parses the first three numbers of a Linux release such as `6.18.44-cloud-amd64` or, of WSL,
+    /// `5.15.167.4-microsoft-standard`.
     init?(leadingPartOf text: String) {
-        let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
-        self.init(string: String(text[..<end]))
+        let numbers = text.prefix { $0 == "." || $0.isASCII && $0.isNumber }.split(separator: ".").prefix(3)
+        self.init(string: numbers.joined(separator: "."))
     }
 
     /// The numbers, separated by dots.
