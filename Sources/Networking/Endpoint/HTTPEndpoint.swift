@@ -287,7 +287,8 @@ public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
         if ranges.isEmpty { return "none" }
         return ranges.map { range in
             if range == Int.min...Int.max { return "all" }
-            return range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)…\(range.upperBound)"
+            let (first, last) = (range.lowerBound, range.upperBound)
+            return first == last ? "\(first)" : "\(first)…\(last)"
         }.joined(separator: ", ")
     }
 }
