@@ -175,7 +175,8 @@ extension StructuredField {
             self.members = members
         }
 
-        /// Parses a field, as ``Item/init(parsing:limits:)`` does; a missing field is an empty list.
+        /// Parses a field, as ``Item/init(parsing:limits:)`` does; a missing field is an empty
+        /// list.
         public init(parsing lines: [String], limits: Limits = Limits()) throws(NetworkError) {
             self = try StructuredFieldParser.whole(lines, limits) { parser throws(NetworkError) in
                 try parser.list()
@@ -247,8 +248,8 @@ extension StructuredField.KeyedValues: RandomAccessCollection {
 }
 
 extension StructuredField.Dictionary {
-    /// Parses a field, as ``StructuredField/Item/init(parsing:limits:)`` does; a missing field is an
-    /// empty dictionary, and the last member of a repeated key is used, in the position of the
+    /// Parses a field, as ``StructuredField/Item/init(parsing:limits:)`` does; a missing field is
+    /// an empty dictionary, and the last member of a repeated key is used, in the position of the
     /// first.
     public init(parsing lines: [String], limits: StructuredField.Limits = .init()) throws(NetworkError) {
         self = try StructuredFieldParser.whole(lines, limits) { parser throws(NetworkError) in

@@ -41,8 +41,6 @@ public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable
     }
 
     /// Parses a version such as `1.18.0`, as ``init(string:)`` does.
-    ///
-    /// - Parameter description: The text.
     public init?(_ description: String) {
         self.init(string: description)
     }
@@ -79,13 +77,8 @@ public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable
     /// The numbers, separated by dots.
     public var description: String { "\(major).\(minor).\(increment)" }
 
-    /// Returns a Boolean value that indicates whether a version is older than another, comparing
-    /// the first, then the second, then the third number.
-    ///
-    /// - Parameters:
-    ///   - left: A version.
-    ///   - right: Another version.
-    /// - Returns: `true` if the left version is older.
+    /// Returns whether a version is older than another, comparing the first, then the second, then
+    /// the third number.
     public static func < (left: Self, right: Self) -> Bool {
         (left.major, left.minor, left.increment) < (right.major, right.minor, right.increment)
     }
