@@ -330,24 +330,8 @@ struct CacheDirectives {
 
     /// Returns the members of a comma-separated list; `nil` if a quotation mark has no counterpart.
     static func members(of field: String) -> [Substring]? {
-        var members: [Substring] = []
-        var (start, isQuoted, isEscaped) = (field.startIndex, false, false)
-        for index in field.utf8.indices {
-            let byte = field.utf8[index]
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\"") {
-                isQuoted.toggle()
-            } else if isQuoted {
-                isEscaped = byte == UInt8(ascii: "\\")
-            } else if byte == UInt8(ascii: ",") {
-                members.append(field[start..<index].trimmingHTTPWhitespace)
-                start = field.utf8.index(after: index)
-            }
-        }
-        guard !isQuoted else { return nil }
-        members.append(field[start...].trimmingHTTPWhitespace)
-        return members.filter { !$0.isEmpty }
+        let (members, isWhole) = HTTPSyntax.split(field, at: UInt8(ascii: ","))
+        return isWhole ? members.filter { !$0.isEmpty } : nil
     }
 
     private mutating func add(_ member: Substring) -> Bool {

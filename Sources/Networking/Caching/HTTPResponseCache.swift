@@ -218,13 +218,8 @@ public struct CacheKey: Hashable, Sendable {
     /// ([RFC 10008](https://www.rfc-editor.org/rfc/rfc10008)).
     public let content: String
 
-    /// Creates the key of a request without content.
-    public init(url: String, credentials: String) {
-        self.init(url: url, credentials: credentials, content: "")
-    }
-
-    /// Creates a key.
-    public init(url: String, credentials: String, content: String) {
+    /// Creates a key, by default of a request without content.
+    public init(url: String, credentials: String, content: String = "") {
         self.url = url
         self.credentials = credentials
         self.content = content

@@ -1,6 +1,3 @@
-import Foundation
-import Synchronization
-
 /// An interceptor that adds `Content-Digest` to requests, and `Repr-Digest` if requested
 /// ([RFC 9530](https://www.rfc-editor.org/rfc/rfc9530)).
 ///
@@ -170,13 +167,17 @@ struct ContentVerification: Sendable {
         try checkCoding(of: response)
         let algorithms = early.isEmpty ? HTTPDigest.Algorithm.allCases : early.algorithms
         var response = response
-        response.stream = HTTPResponseBody(
-            source: VerifiedBody(body, hasher: try HTTPDigest.Hasher(algorithms)) { computed, trailers in
-                let digests = try early.isEmpty ? fields.digests(in: trailers) : early
-                guard !digests.isEmpty else { return try unlessRequired(()) }
-                try Self.check(digests, computed)
+        let hasher = try HTTPDigest.Hasher(algorithms)
+        response.stream = HTTPResponseBody { deliver in
+            for try await part in body {
+                try hasher.update(part)
+                try await deliver(part)
             }
-        )
+            let digests = try early.isEmpty ? fields.digests(in: body.trailers) : early
+            guard !digests.isEmpty else { return try unlessRequired(body.trailers) }
+            try Self.check(digests, try hasher.finish())
+            return body.trailers
+        }
         return response
     }
 
@@ -216,44 +217,6 @@ extension HTTPTransportResponse {
     /// The value is `true` if the length isn't known.
     fileprivate var mayHaveContent: Bool {
         stream == nil ? !body.isEmpty : headers["Content-Length"].flatMap { Int($0) } != 0
-    }
-}
-
-final class VerifiedBody: HTTPResponseBodySource {
-    typealias Check = @Sendable (_ computed: HTTPDigest, _ trailers: HTTPHeaders) throws -> Void
-
-    private let body: HTTPResponseBody
-    private let hasher: HTTPDigest.Hasher
-    private let check: Check
-    private let end = Mutex<Result<Void, any Error>?>(nil)
-
-    init(_ body: HTTPResponseBody, hasher: HTTPDigest.Hasher, check: @escaping Check) {
-        self.body = body
-        self.hasher = hasher
-        self.check = check
-    }
-
-    var trailers: HTTPHeaders { body.trailers }
-
-    func next() async throws -> Data? {
-        if let end = end.withLock({ $0 }) {
-            try end.get()
-            return nil
-        }
-        var parts = body.makeAsyncIterator()
-        if let part = try await parts.next() {
-            try hasher.update(part)
-            return part
-        }
-        // Read by one task at a time.
-        let result = Result { try check(try hasher.finish(), body.trailers) }
-        end.withLock { $0 = result }
-        try result.get()
-        return nil
-    }
-
-    func cancel() {
-        body.cancel()
     }
 }
 

@@ -57,9 +57,6 @@ public struct HTTPDigest: Hashable, Sendable {
     public var algorithms: [Algorithm] { Algorithm.allCases.filter { hashes[$0] != nil } }
 
     /// The hash of an algorithm, or `nil` if the digest doesn't have it.
-    ///
-    /// - Parameter algorithm: The algorithm.
-    /// - Returns: The hash.
     public subscript(algorithm: Algorithm) -> Data? { hashes[algorithm] }
 
     /// The value of a `Content-Digest` or `Repr-Digest` field.
@@ -100,11 +97,9 @@ public struct HTTPDigest: Hashable, Sendable {
         public var description: String { rawValue }
     }
 
-    /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field
+    /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field, which is a hint
     /// ([RFC 9530 §4](https://www.rfc-editor.org/rfc/rfc9530#section-4)).
-    ///
-    /// The field is a hint, which the receiver can ignore.
-    public struct Preferences: Hashable, Sendable {
+    package struct Preferences: Hashable, Sendable {
         private let weights: [Weight]
 
         private struct Weight: Hashable {
@@ -112,19 +107,13 @@ public struct HTTPDigest: Hashable, Sendable {
             let value: Int64
         }
 
-        /// Creates preferences.
-        ///
-        /// - Parameter algorithms: The algorithms, the most preferred first.
-        public init(_ algorithms: [Algorithm]) {
+        /// The most preferred algorithm is first.
+        package init(_ algorithms: [Algorithm]) {
             weights = algorithms.enumerated().map { Weight(key: $1.rawValue, value: Int64(max(1, 10 - $0))) }
         }
 
-        /// Parses a field; a missing field has no preferences.
-        ///
-        /// - Parameter lines: The field's values; see ``HTTPHeaders/values(for:)``.
-        /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed, or a
-        ///   weight isn't an integer from 0 to 10.
-        public init(parsing lines: [String]) throws(NetworkError) {
+        /// A missing field has no preferences.
+        package init(parsing lines: [String]) throws(NetworkError) {
             var weights: [Weight] = []
             for (key, member) in try StructuredField.Dictionary(parsing: lines) {
                 guard case .item(let item) = member, case .integer(let weight) = item.value,
@@ -136,16 +125,13 @@ public struct HTTPDigest: Hashable, Sendable {
         }
 
         /// The supported algorithms that are acceptable, the most preferred first.
-        ///
-        /// Algorithms with the same weight keep their order.
-        public var algorithms: [Algorithm] {
+        package var algorithms: [Algorithm] {
             // The standard library's sort is stable.
             weights.filter { $0.value > 0 }.sorted { $0.value > $1.value }
                 .compactMap { Algorithm(rawValue: $0.key) }
         }
 
-        /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field.
-        public var fieldValue: String { weights.map { "\($0.key)=\($0.value)" }.joined(separator: ", ") }
+        package var fieldValue: String { weights.map { "\($0.key)=\($0.value)" }.joined(separator: ", ") }
     }
 
     /// A field that conveys digests.
@@ -157,9 +143,8 @@ public struct HTTPDigest: Hashable, Sendable {
         /// ([RFC 9530 §3](https://www.rfc-editor.org/rfc/rfc9530#section-3)).
         case representation = "Repr-Digest"
 
-        /// The field that asks for this field, such as `Want-Content-Digest`
-        /// ([RFC 9530 §4](https://www.rfc-editor.org/rfc/rfc9530#section-4)).
-        public var preferenceName: String { "Want-\(rawValue)" }
+        /// The field that asks for this field, such as `Want-Content-Digest`.
+        package var preferenceName: String { "Want-\(rawValue)" }
     }
 
     /// Reads a field of a message; returns `nil` if it's missing or has no supported algorithm.
@@ -202,12 +187,6 @@ extension [HTTPDigest.Field] {
 
 extension HTTPDigest {
     /// An incremental computation of a digest.
-    ///
-    /// ```swift
-    /// let hasher = try digest.hasher()
-    /// for part in parts { try hasher.update(part) }
-    /// let isIntact = try hasher.finish() == digest
-    /// ```
     package final class Hasher: Sendable {
         private let algorithms: [Algorithm]
         private let states: Mutex<[HashState]>

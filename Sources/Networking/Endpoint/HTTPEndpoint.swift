@@ -217,38 +217,23 @@ public struct EndpointBody: Sendable {
         return Self(.data(try (encoder ?? standard).encode(value)), contentType: contentType)
     }
 
-    /// Returns a body with form fields in the format `application/x-www-form-urlencoded`.
-    ///
-    /// - Parameter fields: The fields.
-    /// - Returns: The body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
-    ///   malformed.
+    /// Returns a body with form fields in the format `application/x-www-form-urlencoded`; with a
+    /// malformed percent-encoded value, throws ``NetworkError`` with the code `invalidRequest`.
     public static func form(_ fields: URLQuery) throws(NetworkError) -> Self {
         Self(.data(Data(try fields.encoded(by: FormURLEncoded.encode).utf8)), contentType: FormURLEncoded.contentType)
-    }
-
-    /// Returns a body that streams a file, with the media type of the file name's extension.
-    ///
-    /// The media type of an unknown extension is `application/octet-stream`.
-    ///
-    /// - Parameter url: The file.
-    /// - Returns: The body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
-    ///   regular file.
-    public static func file(_ url: URL) throws(NetworkError) -> Self {
-        try file(url, contentType: MediaType.ofFile(named: url.lastPathComponent))
     }
 
     /// Returns a body that streams a file.
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - contentType: The media type; `nil` for no `Content-Type`.
+    ///   - contentType: The media type. By default, the file name's extension determines it, with
+    ///     `application/octet-stream` as the fallback.
     /// - Returns: The body.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
     ///   regular file.
-    public static func file(_ url: URL, contentType: String?) throws(NetworkError) -> Self {
-        Self(try .file(url), contentType: contentType)
+    public static func file(_ url: URL, contentType: String? = nil) throws(NetworkError) -> Self {
+        Self(try .file(url), contentType: contentType ?? MediaType.ofFile(named: url.lastPathComponent))
     }
 }
 
@@ -267,35 +252,24 @@ public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
     public static let all = Self(ranges: [Int.min...Int.max])
 
     /// Returns the statuses of both sets.
-    ///
-    /// - Parameter other: The statuses to add.
-    /// - Returns: The union.
-    public func union(_ other: Self) -> Self {
-        Self(ranges: ranges + other.ranges)
-    }
+    public func union(_ other: Self) -> Self { Self(ranges: ranges + other.ranges) }
 
     /// Returns whether a status is accepted.
-    ///
-    /// - Parameter status: The status.
-    /// - Returns: `true` if the status is accepted.
-    public func contains(_ status: Int) -> Bool {
-        ranges.contains { $0.contains(status) }
-    }
+    public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 
     /// The ranges in readable form, such as `200…299, 404`.
     public var description: String {
         if ranges.isEmpty { return "none" }
         return ranges.map { range in
             if range == Int.min...Int.max { return "all" }
-            return range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)…\(range.upperBound)"
+            let (first, last) = (range.lowerBound, range.upperBound)
+            return first == last ? "\(first)" : "\(first)…\(last)"
         }.joined(separator: ", ")
     }
 }
 
 extension AcceptedStatuses: ExpressibleByArrayLiteral {
     /// Creates a set of single statuses.
-    ///
-    /// - Parameter elements: The statuses.
     public init(arrayLiteral elements: Int...) {
         ranges = elements.map { $0...$0 }
     }
@@ -304,11 +278,6 @@ extension AcceptedStatuses: ExpressibleByArrayLiteral {
 // The operators are generic because Swift 6.2 prefers operators that aren't, even disfavored ones.
 
 /// Returns the statuses from a lower bound up to, but not including, an upper bound.
-///
-/// - Parameters:
-///   - lower: The first status.
-///   - upper: The status after the last one.
-/// - Returns: The accepted statuses.
 @_disfavoredOverload  // Otherwise a bare `0..<10` would become statuses in every importing file.
 public func ..< <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
     let range: Range = Int(clamping: lower)..<Int(clamping: upper)
@@ -316,11 +285,6 @@ public func ..< <Status: BinaryInteger>(lower: Status, upper: Status) -> Accepte
 }
 
 /// Returns the statuses from a lower bound through an upper bound.
-///
-/// - Parameters:
-///   - lower: The first status.
-///   - upper: The last status.
-/// - Returns: The accepted statuses.
 @_disfavoredOverload
 public func ... <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
     let range: ClosedRange = Int(clamping: lower)...Int(clamping: upper)

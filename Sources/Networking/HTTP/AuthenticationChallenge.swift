@@ -42,12 +42,9 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     ///   name isn't in lower case, a value has control characters, or parameters are combined with
     ///   a `token68` ([RFC 9110 §11.3](https://www.rfc-editor.org/rfc/rfc9110#section-11.3)).
     public static func format(_ challenges: [AuthenticationChallenge]) -> String? {
-        var parts: [String] = []
-        for challenge in challenges {
-            guard let text = challenge.text else { return nil }
-            parts.append(text)
-        }
-        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+        let parts = challenges.compactMap(\.text)
+        guard parts.count == challenges.count, !parts.isEmpty else { return nil }
+        return parts.joined(separator: ", ")
     }
 
     private var text: String? {

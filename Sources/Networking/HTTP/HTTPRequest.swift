@@ -118,12 +118,8 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
     /// The method's name on the wire.
     public let rawValue: String
 
-    /// Creates a method from its name.
-    ///
-    /// The result is `nil` if the name isn't a token.
-    ///
-    /// - Parameter rawValue: The name, a token of
-    ///   [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
+    /// Creates a method from its name; the result is `nil` if that isn't a token
+    /// ([RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
     public init?(_ rawValue: String) {
         guard HTTPSyntax.isToken(rawValue) else { return nil }
         self.rawValue = rawValue

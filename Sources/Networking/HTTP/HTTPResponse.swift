@@ -66,11 +66,15 @@ public struct HTTPResponse: Sendable {
 
     /// The header of the response as Foundation's type, which joins repeated fields with commas.
     public var urlResponse: HTTPURLResponse {
-        let fields = Dictionary(grouping: headers, by: \.name).mapValues { repeated in
-            repeated.map(\.value).joined(separator: ", ")
-        }
+        let repeated = Dictionary(grouping: headers) { $0.name.lowercased() }.values
+        let fields = repeated.map { ($0[0].name, $0.map(\.value).joined(separator: ", ")) }
         guard
-            let response = HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: fields)
+            let response = HTTPURLResponse(
+                url: url,
+                statusCode: status,
+                httpVersion: version,
+                headerFields: Dictionary(uniqueKeysWithValues: fields)
+            )
         else {
             // swift-corelibs-foundation never returns nil here; the tests cover unusual arguments.
             fatalError("not a response")  // reason: the initializer never fails
@@ -113,8 +117,6 @@ public enum HTTPStatusClass: Sendable, Hashable {
     case unknown
 
     /// Creates the class of a status code.
-    ///
-    /// - Parameter status: The status code.
     public init(status: Int) {
         switch status {
         case 100...199: self = .informational

@@ -61,6 +61,28 @@ package enum HTTPSyntax {
         }
     }
 
+    /// Splits text at separators outside quoted strings, and trims white space.
+    ///
+    /// `isWhole` is `false` if a quotation mark has no counterpart.
+    static func split(_ text: String, at separator: UInt8) -> (parts: [Substring], isWhole: Bool) {
+        var parts: [Substring] = []
+        var (start, isQuoted, isEscaped) = (text.startIndex, false, false)
+        for index in text.utf8.indices {
+            let byte = text.utf8[index]
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\"") {
+                isQuoted.toggle()
+            } else if isQuoted {
+                isEscaped = byte == UInt8(ascii: "\\")
+            } else if byte == separator {
+                parts.append(text[start..<index].trimmingHTTPWhitespace)
+                start = text.utf8.index(after: index)
+            }
+        }
+        return (parts + [text[start...].trimmingHTTPWhitespace], !isQuoted)
+    }
+
     /// Returns a `quoted-string`, with quotation marks and backslashes escaped
     /// ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)).
     package static func quotedString(_ text: String) -> String {

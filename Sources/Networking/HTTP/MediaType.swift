@@ -1,5 +1,3 @@
-import Foundation
-
 /// [RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1).
 package struct MediaType {
     /// The type and subtype in lower case, such as `application/problem+json`.
@@ -9,10 +7,10 @@ package struct MediaType {
 
     /// Returns `nil` without a valid type and subtype.
     package init?(_ text: String) {
-        let parts = Self.split(text)
+        let parts = HTTPSyntax.split(text, at: UInt8(ascii: ";")).parts
         let names = parts[0].asciiOnly.split(separator: "/", omittingEmptySubsequences: false)
-        guard names.count == 2, parts[0].utf8.allSatisfy({ $0 < 0x80 }), names.allSatisfy({ HTTPSyntax.isToken($0) })
-        else { return nil }
+        // A question mark, in place of a non-ASCII byte, isn't in a token.
+        guard names.count == 2, names.allSatisfy({ HTTPSyntax.isToken($0) }) else { return nil }
         essence = parts[0].lowercased()
         var parameters: [String: String] = [:]
         for part in parts.dropFirst() {
@@ -30,22 +28,6 @@ package struct MediaType {
     /// A Boolean value that indicates whether the type is `application/json`, `text/json` or has
     /// the suffix `+json` ([RFC 6839 §3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
     var isJSON: Bool { essence == "application/json" || essence == "text/json" || essence.hasSuffix("+json") }
-
-    /// Splits at semicolons outside quotes and trims white space.
-    private static func split(_ text: String) -> [String] {
-        var parts = [""]
-        var (isQuoted, isEscaped) = (false, false)
-        for character in text.unicodeScalars {
-            if character == ";", !isQuoted {
-                parts.append("")
-                continue
-            }
-            if character == "\"", !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && character == "\\" && !isEscaped
-            parts[parts.count - 1].unicodeScalars.append(character)
-        }
-        return parts.map { $0.trimmingCharacters(in: .whitespaces) }
-    }
 
     private static func unquoted(_ text: Substring) -> String {
         let text = text.unicodeScalars

@@ -16,9 +16,17 @@ public final class CircuitBreaker: RequestInterceptor {
         let pause: Duration
     }
 
+    private struct State {
+        var circuits: [HTTPOrigin: Circuit] = [:]
+        /// The number of circuits at which idle ones are removed.
+        var sweepCount = 64
+    }
+
     private let rules: Rules
     private let timeSource: TimeSource
-    private let circuits = Mutex<[HTTPOrigin: Circuit]>([:])
+    private let state = Mutex(State())
+
+    package var circuitCount: Int { state.withLock(\.circuits.count) }
 
     /// Creates a breaker; share it between clients that call the same servers.
     ///
@@ -39,13 +47,10 @@ public final class CircuitBreaker: RequestInterceptor {
         self.timeSource = timeSource
     }
 
-    /// Returns whether requests to an origin currently fail at once.
-    ///
-    /// - Parameter url: Any URL of the origin.
-    /// - Returns: `true` if its circuit is open.
+    /// Returns whether requests to the origin of a URL currently fail at once.
     public func isOpen(for url: URL) -> Bool {
         guard let origin = HTTPOrigin(url) else { return false }
-        return circuits.withLock { $0[origin]?.isOpen(at: timeSource.now()) ?? false }
+        return state.withLock { $0.circuits[origin]?.isOpen(at: timeSource.now()) ?? false }
     }
 
     /// Passes the request on if its circuit is closed, and counts the outcome.
@@ -54,7 +59,7 @@ public final class CircuitBreaker: RequestInterceptor {
     public func intercept(_ request: HTTPRequest, next: Next) async throws -> HTTPResponse {
         guard let origin = HTTPOrigin(request.url) else { return try await next(request) }
         let now = timeSource.now()
-        let passage = circuits.withLock { $0[origin, default: Circuit()].passage(at: now) }
+        let passage = state.withLock { $0.circuits[origin]?.passage(at: now) } ?? .ordinary
         guard passage != .none else {
             throw NetworkError(.circuitOpen, "too many requests to \(origin) failed recently; nothing was sent")
         }
@@ -70,8 +75,12 @@ public final class CircuitBreaker: RequestInterceptor {
 
     private func count(_ outcome: Circuit.Outcome, of origin: HTTPOrigin, _ passage: Circuit.Passage) {
         let now = timeSource.now()
-        circuits.withLock { circuits in
-            circuits[origin, default: Circuit()].count(outcome, isProbe: passage == .probe, at: now, rules)
+        state.withLock { state in
+            if state.circuits[origin] == nil, state.circuits.count >= state.sweepCount {
+                state.circuits = state.circuits.filter { !$0.value.isIdle(at: now) }
+                state.sweepCount = max(64, state.circuits.count * 2)
+            }
+            state.circuits[origin, default: Circuit()].count(outcome, isProbe: passage == .probe, at: now, rules)
         }
     }
 
@@ -117,6 +126,12 @@ struct Circuit {
         case .open(let end): now < end
         case .probing: true
         }
+    }
+
+    /// A new circuit would do the same.
+    func isIdle(at now: ContinuousClock.Instant) -> Bool {
+        guard case .closed = phase else { return false }
+        return windowEnd.map { now >= $0 } ?? true
     }
 
     mutating func passage(at now: ContinuousClock.Instant) -> Passage {

@@ -43,7 +43,7 @@ public final class RequestLogger: ClientObserver {
     /// - Parameters:
     ///   - level: The amount of detail. The default is one line.
     ///   - redaction: The redaction of secrets.
-    ///   - maximumBodyLength: The maximum number of characters per body. The default is 4096.
+    ///   - maximumBodyLength: The maximum number of Unicode scalars per body. The default is 4096.
     ///   - writesCurlCommands: Whether to log shell commands, too. The default is `false`.
     ///   - sink: Receives the events. The default writes to standard error.
     public init(
@@ -120,7 +120,8 @@ public final class RequestLogger: ClientObserver {
             let format = [contentType ?? "unknown type", coding].compactMap(\.self).joined(separator: ", ")
             return ["  (\(body.count) bytes of \(format))"]
         }
-        let shown = text.prefix(maximumBodyLength)
+        // A single character can have any number of scalars.
+        let shown = Substring(text.unicodeScalars.prefix(maximumBodyLength))
         var lines = shown.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { "  \($0)" }
         if shown.endIndex < text.endIndex { lines.append("  (truncated; \(body.count) bytes in total)") }
         return lines

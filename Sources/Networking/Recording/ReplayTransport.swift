@@ -117,12 +117,8 @@ public final class ReplayTransport: HTTPTransport {
 
     /// Returns `nil` if the recorder would omit the body.
     private func comparable(_ request: HTTPRequest, _ redaction: Redaction) -> Data? {
-        switch request.body.source {
-        case .none: return Data()
-        case .data(let data):
-            return redaction.redacted(data, contentType: request.headers["Content-Type"]).map { Data($0.utf8) } ?? data
-        case .file, .stream: return nil
-        }
+        guard let body = request.body.held else { return nil }
+        return redaction.redacted(body, contentType: request.headers["Content-Type"]).map { Data($0.utf8) } ?? body
     }
 
     /// Returns a URL without its fragment, with its parameters stably sorted by name.

@@ -37,8 +37,8 @@ public struct RedirectPolicy: Sendable {
     let rule: Rule
     var isNever: Bool { if case .never = rule { true } else { false } }
     private(set) var maximumCount = 10
-    /// The names of further fields never sent to another origin, in any case; empty by default.
-    public var sensitiveHeaders: Set<String> = []
+    /// The names of ``protecting(_:)``, in any case.
+    package var sensitiveHeaders: Set<String> = []
 
     private init(_ rule: Rule) {
         self.rule = rule
@@ -63,20 +63,15 @@ public struct RedirectPolicy: Sendable {
         Self(.custom(decision))
     }
 
-    /// Returns the policy with another maximum.
-    ///
-    /// - Parameter maximum: The maximum number of redirects for one request.
-    /// - Returns: The policy.
+    /// Returns the policy with another maximum number of redirects for one request.
     public func upTo(_ maximum: Int) -> Self {
         var policy = self
         policy.maximumCount = maximum
         return policy
     }
 
-    /// Returns the policy with further header fields that aren't sent to another origin.
-    ///
-    /// - Parameter names: The names of the fields, in any case, such as `X-Api-Key`.
-    /// - Returns: The policy.
+    /// Returns the policy with the names, in any case, of further header fields that aren't sent to
+    /// another origin, such as `X-Api-Key`.
     public func protecting(_ names: String...) -> Self {
         var policy = self
         policy.sensitiveHeaders.formUnion(names)

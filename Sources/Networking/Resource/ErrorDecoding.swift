@@ -16,10 +16,8 @@ public struct ErrorDecoding: Sendable {
     /// The decoding closure; see ``init(_:)``.
     public let decode: @Sendable (HTTPResponse) -> (any Error)?
 
-    /// Creates a custom decoding.
-    ///
-    /// - Parameter decode: Returns the error that a response with an unaccepted status describes,
-    ///   or `nil` if it doesn't describe one.
+    /// Creates a decoding from a closure that returns the error that a response with an unaccepted
+    /// status describes, or `nil` if it doesn't describe one.
     public init(_ decode: @escaping @Sendable (HTTPResponse) -> (any Error)?) {
         self.decode = decode
     }
@@ -50,9 +48,6 @@ public struct ErrorDecoding: Sendable {
     public static let none = Self { _ in nil }
 
     /// Returns a decoding that tries several decodings and uses the first that finds an error.
-    ///
-    /// - Parameter decodings: The decodings, in order.
-    /// - Returns: The decoding.
     public static func first(_ decodings: ErrorDecoding...) -> Self {
         Self { response in
             for decoding in decodings {
@@ -83,11 +78,8 @@ public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomRe
     public let instance: String?
     private let content: Data
 
-    /// Creates problem details from a response.
-    ///
-    /// Returns `nil` if the `Content-Type` differs or the body isn't a JSON object.
-    ///
-    /// - Parameter response: The response.
+    /// Creates problem details from a response; the result is `nil` if the `Content-Type` differs
+    /// or the body isn't a JSON object.
     public init?(_ response: HTTPResponse) {
         guard MediaType(response.headers["Content-Type"] ?? "")?.essence == "application/problem+json" else {
             return nil
@@ -95,9 +87,7 @@ public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomRe
         self.init(json: response.body)
     }
 
-    /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
-    ///
-    /// - Parameter json: The JSON data.
+    /// Creates problem details from JSON; the result is `nil` if the data isn't a JSON object.
     public init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
         type = members.type?.value ?? "about:blank"

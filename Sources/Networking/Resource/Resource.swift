@@ -17,18 +17,18 @@ public import FoundationNetworking
 public struct Resource: Sendable {
     var makeBase: @Sendable () async throws -> HTTPRequest
     /// The interceptors that run after the client's for every attempt, in order.
-    public var interceptors: [any Interceptor]
+    public var interceptors: [any Interceptor] = []
     /// The decoding of error bodies; with `nil`, the client's options decide.
     public var errorDecoding: ErrorDecoding?
     /// The traits of the resource's requests.
-    public var traits: RequestTraits
+    public var traits = RequestTraits()
     /// A Boolean value that indicates whether the client's authenticators run; the default is
     /// `true`.
     ///
     /// The resource's own interceptors always do.
-    public var requiresAuthentication: Bool
+    public var requiresAuthentication = true
     /// The options that override the client's.
-    public var options: RequestOptions
+    public var options = RequestOptions()
 
     /// Creates a resource from an `endpoint`, which creates a new request for each attempt.
     ///
@@ -70,10 +70,6 @@ public struct Resource: Sendable {
 
     init(request: HTTPRequest) {
         makeBase = { request }
-        interceptors = []
-        traits = RequestTraits()
-        requiresAuthentication = true
-        options = RequestOptions()
     }
 }
 
@@ -116,8 +112,6 @@ extension ModelEndpoint where Model == Void {
 /// ```
 public protocol RequestConvertible: Sendable {
     /// Returns the request with its settings.
-    ///
-    /// - Returns: The resource.
     func makeResource() -> Resource
 }
 

@@ -153,13 +153,8 @@ public enum Retry {
             }
         }
 
-        /// Returns a policy that applies a custom rule to every failure.
-        ///
-        /// - Parameter rule: Returns the action to take after a failure.
-        /// - Returns: A policy that returns the rule's action.
-        public static func custom(_ rule: @escaping Rule) -> Self {
-            Self(rule: rule)
-        }
+        /// Returns a policy that takes a custom rule's action after every failure.
+        public static func custom(_ rule: @escaping Rule) -> Self { Self(rule: rule) }
 
         /// Returns the policy's action for a failure.
         public func evaluateFailedRequest(_ failure: FailedRequest) -> Action { rule(failure) }
@@ -169,9 +164,7 @@ public enum Retry {
     public struct Condition: Sendable {
         let predicate: @Sendable (FailedRequest) -> Bool
 
-        /// Creates a condition.
-        ///
-        /// - Parameter predicate: Returns whether the policy applies to a failure.
+        /// Creates a condition from a closure that returns whether the policy applies to a failure.
         public init(_ predicate: @escaping @Sendable (FailedRequest) -> Bool) {
             self.predicate = predicate
         }
@@ -200,15 +193,8 @@ public enum Retry {
 }
 
 extension Retry.Action {
-    /// Returns the action with the higher priority.
-    ///
-    /// From highest to lowest: `noRetry` (the first), `retryAfter` (the longer delay), `retry`,
-    /// `none`.
-    ///
-    /// - Parameters:
-    ///   - first: The earlier action.
-    ///   - second: The later action.
-    /// - Returns: The action that applies.
+    /// Returns the action with the higher priority, from highest to lowest: `noRetry` (the first),
+    /// `retryAfter` (the longer delay), `retry`, `none`.
     public static func highestPriority(_ first: Self, _ second: Self) -> Self {
         switch (first, second) {
         case (.noRetry, _): first

@@ -8,32 +8,27 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
     /// A decoded value.
     public typealias Element = Value
 
-    enum Source: Sendable {
-        case body(HTTPResponseBody)
-        case resource(Resource, NetworkClient)
-    }
-
-    let source: Source
-    let splitter: JSONSplitter
-    let decoder: JSONDecoder
+    /// The unused iterator, of which each reader gets a copy.
+    let iterator: Iterator
 
     /// Creates an iterator, which sends the request when it's first used.
-    ///
-    /// - Returns: The iterator.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(source: source, splitter: splitter, decoder: decoder)
-    }
+    public func makeAsyncIterator() -> Iterator { iterator }
 
     /// An iterator over the values.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
+        enum Source: Sendable {
+            case body(HTTPResponseBody)
+            case resource(Resource, NetworkClient)
+        }
+
         /// `nil` once the source is open.
-        fileprivate var source: Source?
-        fileprivate var reader = BodyReader()
-        fileprivate var splitter: JSONSplitter
-        fileprivate let decoder: JSONDecoder
+        var source: Source?
+        var splitter: JSONSplitter
+        let decoder: JSONDecoder
+        var reader = BodyReader()
         /// The number of values so far, including those that couldn't be decoded.
-        fileprivate var count = 0
-        fileprivate var hasEnded = false
+        var count = 0
+        var hasEnded = false
 
         /// Waits for the next value.
         ///

@@ -9,22 +9,11 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    enum Source: Sendable {
-        case body(HTTPResponseBody, maximumEventSize: Int)
-        case requests(EventStreamConnector)
-    }
-
-    let source: Source
+    /// The unread stream, of which each iterator gets a copy.
+    let stream: EventStream
 
     /// Creates an iterator, which connects when it's first used.
-    ///
-    /// - Returns: The iterator.
-    public func makeAsyncIterator() -> Iterator {
-        switch source {
-        case .body(let body, let size): Iterator(stream: EventStream(body, maximumEventSize: size))
-        case .requests(let connector): Iterator(stream: EventStream(connector))
-        }
-    }
+    public func makeAsyncIterator() -> Iterator { Iterator(stream: stream) }
 
     /// An iterator over events.
     public struct Iterator: AsyncIteratorProtocol {
@@ -68,13 +57,8 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.retry = retry
     }
 
-    /// Decodes the data as JSON.
-    ///
-    /// - Parameters:
-    ///   - model: The type of the model.
-    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
-    /// - Returns: The model.
-    /// - Throws: ``NetworkError`` with the code `decoding` and a ``DecodingFailure`` as its cause.
+    /// Decodes the data as JSON; an error is a ``NetworkError`` with the code `decoding` and a
+    /// ``DecodingFailure`` as its cause.
     public func decode<Model: Decodable>(
         as model: Model.Type = Model.self,
         decoder: JSONDecoder = JSONDecoder()

@@ -26,13 +26,16 @@ struct StructuredFieldParser {
         }
     }
 
-    mutating func whole<Value>(
+    static func whole<Value>(
+        _ lines: [String],
+        _ limits: StructuredField.Limits,
         _ parse: (inout Self) throws(NetworkError) -> Value
     ) throws(NetworkError) -> Value {
-        skip { $0 == UInt8(ascii: " ") }
-        let value = try parse(&self)
-        skip { $0 == UInt8(ascii: " ") }
-        guard next == nil else { throw defect("unexpected text after the value") }
+        var parser = try Self(lines, limits: limits)
+        parser.skip { $0 == UInt8(ascii: " ") }
+        let value = try parse(&parser)
+        parser.skip { $0 == UInt8(ascii: " ") }
+        guard parser.next == nil else { throw parser.defect("unexpected text after the value") }
         return value
     }
 
@@ -277,7 +280,7 @@ struct StructuredFieldParser {
     /// padding than the right one is malformed.
     private mutating func byteSequence() throws(NetworkError) -> Data {
         position += 1
-        let digits = skip(while: StructuredFieldSyntax.isBase64Digit)
+        let digits = skip { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "=") }
         let padding = skip { $0 == UInt8(ascii: "=") }
         guard skip(":") else { throw defect("a byte sequence must be base64 between colons") }
         guard digits.count / 4 * 3 + digits.count % 4 * 3 / 4 <= limits.byteSequenceLength else {
@@ -286,7 +289,7 @@ struct StructuredFieldParser {
         let (length, missing) = (digits.count + padding.count, (4 - digits.count % 4) % 4)
         guard padding.isEmpty || length % 4 == 0 && padding.count < 3,
             let content = Data(base64Encoded: text(digits) + String(repeating: "=", count: missing))
-        else { throw defect("a byte sequence has the wrong padding") }
+        else { throw defect("a byte sequence isn't base64 with the right padding") }
         return content
     }
 }
@@ -323,14 +326,4 @@ package enum StructuredFieldSyntax {
 
     /// A string can contain the byte, if necessary escaped.
     static func isPrintable(_ byte: UInt8) -> Bool { (0x20...0x7E).contains(byte) }
-
-    /// [RFC 4648 §4](https://www.rfc-editor.org/rfc/rfc4648#section-4).
-    static func isBase64Digit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-            true
-        default: false
-        }
-    }
 }

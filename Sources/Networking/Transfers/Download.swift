@@ -1,6 +1,5 @@
 public import Foundation
 internal import OpenSSLCrypto
-import Synchronization
 
 /// A resumable download to a file.
 ///
@@ -34,11 +33,9 @@ public final class Download: Transfer {
     /// A number that's unique among the client's transfers and increases with each transfer.
     public var id: UInt64 { core.id }
     private let core: TransferCore<DownloadedFile>
-    private let remains: DownloadResumeState
 
-    init(core: TransferCore<DownloadedFile>, remains: DownloadResumeState) {
+    init(core: TransferCore<DownloadedFile>) {
         self.core = core
-        self.remains = remains
     }
 
     deinit {
@@ -61,8 +58,8 @@ public final class Download: Transfer {
     /// The current progress.
     public var currentProgress: TransferProgress { core.progress }
 
-    /// The progress from now on.
-    public var progress: TransferUpdates { core.updates(of: self) }
+    /// The current progress, then each update until the end; see ``Transfer/progress``.
+    public var progress: AsyncStream<TransferProgress> { core.updates(of: self) }
 
     /// Pauses the download until ``resume()``.
     ///
@@ -73,18 +70,14 @@ public final class Download: Transfer {
     /// Resumes a paused download; has no effect otherwise.
     public func resume() { core.resume() }
 
-    /// Cancels the download, and waits until it has ended.
-    ///
-    /// - Returns: The data to resume from in another download, or `nil` if it doesn't exist or the
-    ///   file is complete. Discard it when you no longer need it.
-    @discardableResult
-    public func cancel() async -> ResumeData? {
-        await core.end()
-        return remains.data
-    }
+    /// Cancels the download, if it hasn't ended, and waits for its end.
+    public func cancel() async { await core.end() }
 
-    /// Cancels the download, and waits until it has ended; see ``cancel()``.
-    public func end() async { await cancel() }
+    /// The data to resume from in another download, after a pause, a cancellation or a failure;
+    /// `nil` if it doesn't exist or the file is complete.
+    ///
+    /// Discard it when you no longer need it.
+    public var resumeData: ResumeData? { core.resumeData }
 }
 
 /// A downloaded file.
@@ -123,23 +116,8 @@ extension Download {
     }
 }
 
-final class DownloadResumeState: Sendable {
-    private let state = Mutex<Download.ResumeData?>(nil)
-
-    var data: Download.ResumeData? {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
-    }
-}
-
 extension NetworkClient {
-    /// Downloads a resource to a file.
-    ///
-    /// - Parameters:
-    ///   - source: A URL, a request, an endpoint or a resource.
-    ///   - file: The file. Its folder must exist.
-    ///   - options: The options of the download.
-    /// - Returns: The download, which has begun.
+    /// Downloads a resource to a file in an existing folder, as the target `.file(file)` does.
     public func download(
         _ source: some RequestConvertible,
         to file: URL,
@@ -163,18 +141,10 @@ extension NetworkClient {
         options: DownloadOptions = DownloadOptions()
     ) -> Download {
         let resource = source.makeResource()
-        let remains = DownloadResumeState()
         let core = TransferCore<DownloadedFile>(client: self) { core in
-            try await DownloadRun(
-                client: self,
-                resource: resource,
-                target: target,
-                options: options,
-                core: core,
-                remains: remains
-            ).run()
+            try await DownloadRun(client: self, resource: resource, target: target, options: options, core: core).run()
         }
-        let download = Download(core: core, remains: remains)
+        let download = Download(core: core)
         core.start(download)
         return download
     }
@@ -186,7 +156,6 @@ struct DownloadRun: Sendable {
     let target: DownloadTarget
     let options: DownloadOptions
     let core: TransferCore<DownloadedFile>
-    let remains: DownloadResumeState
 
     func run() async throws -> DownloadedFile {
         try await client.transferQueue.withTurn {
@@ -199,7 +168,7 @@ struct DownloadRun: Sendable {
             do {
                 let response = try await receive(into: part, canResume: first.method == .get)
                 let file = try await commit(part, response, resumed: resumed)
-                remains.data = nil
+                core.resumeData = nil
                 return file
             } catch {
                 await suspend(part, after: error)
@@ -249,13 +218,12 @@ struct DownloadRun: Sendable {
         let code = (error as? NetworkError)?.code
         let isWrong = [.rangeMismatch, .digestMismatch, .digestMissing, .digestUnverifiable, .invalidField]
             .contains(code)
-        let data = try? await offloading { () -> Download.ResumeData? in
+        core.resumeData = try? await offloading { () -> Download.ResumeData? in
             if isWrong { part.remove() } else { part.suspend() }
             return part.record.map {
                 Download.ResumeData(partPath: part.path, resource: $0.resource, count: part.count, total: $0.total)
             }
         }
-        remains.data = data ?? nil
     }
 
     private func commit(_ part: PartFile, _ response: HTTPResponse, resumed: Int) async throws -> DownloadedFile {

@@ -238,12 +238,9 @@ struct ContentRange: Equatable {
     let range: ClosedRange<Int>
     /// `nil` if the server doesn't know the length of the whole representation.
     let total: Int?
+}
 
-    init(_ range: ClosedRange<Int>, of total: Int?) {
-        self.range = range
-        self.total = total
-    }
-
+extension ContentRange {
     /// Returns `nil` for anything but a satisfied byte range, and for contradictions.
     init?(_ text: String) {
         let parts = text.asciiOnly.split(separator: " ", omittingEmptySubsequences: true)

@@ -1,5 +1,6 @@
 public import Foundation
 import Glibc
+import OpenSSLCrypto
 
 /// The destination of a download.
 @nonexhaustive
@@ -233,11 +234,11 @@ public enum DownloadDigest: Sendable, Hashable {
     /// - Returns: The digest.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` for any other text.
     public static func sha256(hexadecimal: String) throws(NetworkError) -> Self {
-        let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        let digits = hexadecimal.utf8.compactMap(\.hexadecimalValue)
         guard digits.count == 64, hexadecimal.utf8.count == 64 else {
             throw NetworkError(.invalidRequest, "a SHA-256 hash must have 64 hexadecimal digits")
         }
-        return sha256(Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }))
+        return sha256(Data(stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }))
     }
 
     var usesOffers: Bool { self == .offered || self == .required }

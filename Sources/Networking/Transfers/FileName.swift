@@ -64,13 +64,8 @@ enum ContentDisposition {
     /// ([RFC 6266 §4.3](https://www.rfc-editor.org/rfc/rfc6266#section-4.3)).
     static func fileName(_ field: String) -> String? {
         // The field is a token with parameters, so with "a/" in front it parses as a media type.
-        guard let end = field.unicodeScalars.firstIndex(of: ";"),
-            let type = MediaType("a/" + field[..<end] + field[end...])
-        else {
-            return nil
-        }
-        if let extended = type.parameters["filename*"].flatMap(decoded) { return extended }
-        return type.parameters["filename"]
+        guard let parameters = MediaType("a/" + field)?.parameters else { return nil }
+        return parameters["filename*"].flatMap(decoded) ?? parameters["filename"]
     }
 
     /// Decodes `UTF-8''…` or `ISO-8859-1''…`

@@ -83,13 +83,13 @@ final class PartFile: Sendable {
     }
 
     func truncate(to count: Int) throws(NetworkError) {
-        try file.truncate(to: count, name: name)
+        try file.truncate(to: count)
         state.withLock { $0.count = count }
     }
 
     func append(_ octets: Data) throws(NetworkError) {
         let position = count
-        try file.write(octets, at: position, name: name)
+        try file.write(octets, at: position)
         state.withLock { $0.count = position + octets.count }
     }
 
@@ -98,7 +98,7 @@ final class PartFile: Sendable {
         let hasher = try HTTPDigest.Hasher(algorithms)
         var position = range.lowerBound
         while position < range.upperBound {
-            let part = try file.read(min(range.upperBound - position, 1 << 20), at: position, name: name)
+            let part = try file.read(min(range.upperBound - position, 1 << 20), at: position)
             guard !part.isEmpty else { break }
             try hasher.update(part)
             position += part.count
@@ -109,7 +109,7 @@ final class PartFile: Sendable {
     /// Removes everything if the download can't be resumed.
     func suspend() {
         guard var record else { return remove() }
-        guard (try? file.synchronize(name: name)) != nil else { return }
+        guard (try? file.synchronize()) != nil else { return }
         record.synchronized = count
         record.boot = Self.boot
         state.withLock { $0.record = record }
@@ -135,9 +135,9 @@ final class PartFile: Sendable {
     /// Returns the final path.
     func commit(to target: String, existing: ExistingFilePolicy, mode: mode_t) throws(NetworkError) -> String {
         let whole = state.withLock(\.record)
-        try file.truncate(to: count, name: name)
-        try file.setPermissions(mode, name: name)
-        try file.synchronize(name: name)
+        try file.truncate(to: count)
+        try file.setPermissions(mode)
+        try file.synchronize()
         _ = unsafe unlink(recordPath)
         do throws(NetworkError) {
             let path = try existing.rename(path, to: target)
@@ -162,8 +162,8 @@ final class PartFile: Sendable {
         encoder.outputFormatting = [.sortedKeys]
         guard let octets = try? encoder.encode(record) else { return }
         let file = try OpenFile(path: recordPath, name: name)
-        try file.write(octets, at: 0, name: name)
-        try file.truncate(to: octets.count, name: name)
+        try file.write(octets, at: 0)
+        try file.truncate(to: octets.count)
     }
 
     /// An empty string if the identifier can't be read.
@@ -186,7 +186,7 @@ final class PartFile: Sendable {
 /// Releasing the last reference closes the file and releases the lock, as does the end of the
 /// process, even if it's killed.
 final class OpenFile: Sendable {
-    let path: String
+    private let name: String
     private let descriptor: Int32
 
     /// Creates the file with access for its owner only if it doesn't exist.
@@ -197,7 +197,7 @@ final class OpenFile: Sendable {
     /// - Throws: ``NetworkError`` with the code `transferInProgress` if another transfer uses the
     ///   file, or `cannotUseFile` if a system call fails.
     init(path: String, name: String) throws(NetworkError) {
-        self.path = path
+        self.name = name
         descriptor = try Self.open(path, name: name)
     }
 
@@ -215,7 +215,7 @@ final class OpenFile: Sendable {
         return unsafe fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    func write(_ octets: Data, at position: Int, name: String) throws(NetworkError) {
+    func write(_ octets: Data, at position: Int) throws(NetworkError) {
         var (written, number) = (0, Int32(0))
         unsafe octets.withUnsafeBytes { octets in
             while written < octets.count, number == 0 {
@@ -232,7 +232,7 @@ final class OpenFile: Sendable {
     }
 
     /// Returns fewer bytes at the end of the file.
-    func read(_ count: Int, at position: Int, name: String) throws(NetworkError) -> Data {
+    func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
         var part = Data(count: count)
         let result = unsafe part.withUnsafeMutableBytes { buffer in
             while true {
@@ -244,17 +244,17 @@ final class OpenFile: Sendable {
         return part.prefix(result)
     }
 
-    func truncate(to length: Int, name: String) throws(NetworkError) {
+    func truncate(to length: Int) throws(NetworkError) {
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw .file(name, cannotBe: "shortened", number: errno)
         }
     }
 
-    func synchronize(name: String) throws(NetworkError) {
+    func synchronize() throws(NetworkError) {
         guard fsync(descriptor) == 0 else { throw .file(name, cannotBe: "written", number: errno) }
     }
 
-    func setPermissions(_ mode: mode_t, name: String) throws(NetworkError) {
+    func setPermissions(_ mode: mode_t) throws(NetworkError) {
         guard fchmod(descriptor, mode) == 0 else { throw .file(name, cannotBe: "given its permissions", number: errno) }
     }
 

@@ -7,10 +7,14 @@ public protocol Transfer: AnyObject, Sendable {
     var id: UInt64 { get }
     /// The current progress.
     var currentProgress: TransferProgress { get }
-    /// The progress from now on.
-    var progress: TransferUpdates { get }
+    /// The current progress, then each update until the transfer ends.
+    ///
+    /// A slow reader gets the newest progress and misses those in between. The transfer never waits
+    /// for it. For a transfer that has already ended, the stream has one element. The stream keeps
+    /// the transfer alive.
+    var progress: AsyncStream<TransferProgress> { get }
     /// Cancels the transfer, if it hasn't ended, and waits for its end.
-    func end() async
+    func cancel() async
 }
 
 extension NetworkClient {
@@ -117,45 +121,6 @@ struct TransferRate {
     }
 }
 
-/// An asynchronous sequence of a transfer's progress: the current one, then each update until the
-/// transfer ends.
-///
-/// A slow reader gets the newest progress and misses those in between. The transfer never waits for
-/// it. For a transfer that has already ended, the sequence has one element. Reading the sequence
-/// keeps the transfer alive.
-public struct TransferUpdates: AsyncSequence, Sendable {
-    /// The element type.
-    public typealias Element = TransferProgress
-    /// The failure type; the sequence never fails.
-    public typealias Failure = Never
-
-    let owner: any Transfer
-    let makeStream: @Sendable () -> AsyncStream<TransferProgress>
-
-    /// Creates an iterator that begins with the current progress.
-    ///
-    /// - Returns: The iterator.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(owner: owner, base: makeStream().makeAsyncIterator())
-    }
-
-    /// The iterator of a transfer's progress.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate let owner: any Transfer
-        fileprivate var base: AsyncStream<TransferProgress>.Iterator
-
-        /// Waits for the next progress.
-        ///
-        /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
-        ///   canceled.
-        public mutating func next() async -> TransferProgress? {
-            // Keeps the transfer alive while it's being observed.
-            defer { withExtendedLifetime(owner) {} }
-            return await base.next(isolation: #isolation)
-        }
-    }
-}
-
 /// The state, the progress and the result of a transfer, separate from its handle, because the
 /// running task must not keep the handle alive.
 final class TransferCore<Value: Sendable>: Sendable {
@@ -169,6 +134,7 @@ final class TransferCore<Value: Sendable>: Sendable {
         var isStopped = false
         var progress = TransferProgress(state: .waiting)
         var rate = TransferRate()
+        var resumeData: Download.ResumeData?
         var outcome: Result<Value, any Error>?
         var waiters: [CheckedContinuation<Value, any Error>] = []
         var watchers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
@@ -313,6 +279,11 @@ final class TransferCore<Value: Sendable>: Sendable {
 
     var progress: TransferProgress { state.withLock(\.progress) }
 
+    var resumeData: Download.ResumeData? {
+        get { state.withLock(\.resumeData) }
+        set { state.withLock { $0.resumeData = newValue } }
+    }
+
     func noteTurn() {
         state.withLock { $0.enter(.running) }
     }
@@ -343,13 +314,8 @@ final class TransferCore<Value: Sendable>: Sendable {
         }
     }
 
-    /// The sequence keeps the handle alive while it's being read.
-    func updates(of handle: any Transfer) -> TransferUpdates {
-        TransferUpdates(owner: handle) { [self] in updates() }
-    }
-
     /// A slow reader misses updates but doesn't block the transfer.
-    private func updates() -> AsyncStream<TransferProgress> {
+    func updates(of handle: any Transfer) -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self,
             bufferingPolicy: .bufferingNewest(1)
@@ -365,8 +331,10 @@ final class TransferCore<Value: Sendable>: Sendable {
             continuation.finish()
             return stream
         }
-        continuation.onTermination = { [weak self] _ in
-            _ = self?.state.withLock { $0.watchers.removeValue(forKey: watcher) }
+        continuation.onTermination = { [self] _ in
+            _ = state.withLock { $0.watchers.removeValue(forKey: watcher) }
+            // The stream keeps the handle alive.
+            withExtendedLifetime(handle) {}
         }
         return stream
     }

@@ -47,14 +47,11 @@ public final class Upload<Value: Sendable>: Transfer {
     /// The current progress.
     public var currentProgress: TransferProgress { core.progress }
 
-    /// The progress from now on.
-    public var progress: TransferUpdates { core.updates(of: self) }
+    /// The current progress, then each update until the end; see ``Transfer/progress``.
+    public var progress: AsyncStream<TransferProgress> { core.updates(of: self) }
 
     /// Cancels the upload, if it hasn't ended, and waits for its end.
     public func cancel() async { await core.end() }
-
-    /// Cancels the upload, and waits until it has ended; see ``cancel()``.
-    public func end() async { await cancel() }
 
     /// Sends everything again after a failure or a cancellation.
     ///

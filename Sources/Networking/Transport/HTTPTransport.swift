@@ -55,11 +55,8 @@ public struct HTTPTransportLimits: Sendable {
     /// It counts the body before content decoding. A request with a limit has its own connection
     /// while it runs. Only ``CurlTransport`` supports limits; others reject the request.
     public var maximumDownloadRate: Int?
-    /// The maximum average number of bytes of the request's body to send per second, at least 1024,
-    /// or `nil` for no limit.
-    ///
-    /// A request with a limit has its own connection while it runs. Only ``CurlTransport`` supports
-    /// limits; others reject the request.
+    /// The maximum average number of bytes of the request's body to send per second, as for
+    /// ``maximumDownloadRate``.
     public var maximumUploadRate: Int?
     /// A Boolean value that indicates whether to return the response as soon as its header arrives,
     /// with ``HTTPTransportResponse/stream``; the default is `false`.
@@ -213,8 +210,6 @@ public struct HTTPTransportMetrics: Sendable, Equatable {
     public var bodyBytesReceived = 0
 
     /// Creates metrics in which only the total time is known.
-    ///
-    /// - Parameter totalTime: The time at which the request ended.
     public init(totalTime: Duration) {
         self.totalTime = totalTime
     }

@@ -70,16 +70,8 @@ public struct ClientIdentity: Sendable {
         try self.init(IdentitySource.pkcs12([UInt8](pkcs12), password: password))
     }
 
-    /// Creates an identity from a PKCS#12 file, which is read once.
-    ///
-    /// For a file that's replaced while the process runs, use
-    /// ``reloading(pkcs12File:password:onFailure:)``.
-    ///
-    /// - Parameters:
-    ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
-    ///   - password: Returns the password. Not called if the file opens without one.
-    /// - Throws: The errors of ``init(certificateChain:privateKey:password:)``, and
-    ///   ``TrustConfigurationError/Code/unreadableFile``.
+    /// Creates an identity from a PKCS#12 file, which is read once, as ``init(pkcs12:password:)``
+    /// does; another error is ``TrustConfigurationError/Code/unreadableFile``.
     public init(pkcs12File: String, password: Password? = nil) throws {
         try self.init(IdentitySource.pkcs12File(pkcs12File, password: password).load())
     }
@@ -130,15 +122,8 @@ public struct ClientIdentity: Sendable {
         return ClientIdentity { identity.current() }
     }
 
-    /// Returns an identity that's read from a PKCS#12 file, and read again when it changes.
-    ///
-    /// - Parameters:
-    ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
-    ///   - password: Returns the password, each time the file is read.
-    ///   - onFailure: Receives the error, as for
-    ///     ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
-    /// - Returns: An identity that changes with the file.
-    /// - Throws: The errors of ``init(pkcs12File:password:)``, if the file can't be used now.
+    /// Returns an identity that's read from a PKCS#12 file, and read again when it changes, like
+    /// those of ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
     public static func reloading(
         pkcs12File: String,
         password: Password? = nil,
@@ -237,27 +222,9 @@ struct IdentitySource: Sendable {
 }
 
 final class ReloadedIdentity: Sendable {
-    /// Replacing a file changes its inode number, and rewriting it the time.
-    private struct Stamp: Equatable {
-        let device: dev_t
-        let number: ino_t
-        let size: off_t
-        let seconds: Int
-        let nanoseconds: Int
-
-        init?(_ path: String) {
-            var status = stat()
-            guard unsafe stat(path, &status) == 0 else { return nil }
-            device = status.st_dev
-            number = status.st_ino
-            size = status.st_size
-            seconds = status.st_mtim.tv_sec
-            nanoseconds = status.st_mtim.tv_nsec
-        }
-    }
-
     private struct State {
-        var stamps: [Stamp?]
+        /// The stamps of the files, with `nil` for a file that doesn't exist.
+        var stamps: [[Int]?]
         var identity: TLSIdentity
     }
 
@@ -269,7 +236,7 @@ final class ReloadedIdentity: Sendable {
         self.source = source
         self.onFailure = onFailure
         // The stamps come first, so that a change during the reading is detected the next time.
-        let stamps = source.paths.map(Stamp.init)
+        let stamps = source.paths.map(Self.stamp)
         state = Mutex(State(stamps: stamps, identity: try source.load()))
     }
 
@@ -277,7 +244,7 @@ final class ReloadedIdentity: Sendable {
     /// returned then, and the next call tries again.
     func current() -> TLSIdentity {
         let (identity, failure) = state.withLock { state -> (TLSIdentity, (any Error)?) in
-            let stamps = source.paths.map(Stamp.init)
+            let stamps = source.paths.map(Self.stamp)
             guard stamps != state.stamps else { return (state.identity, nil) }
             do {
                 state = State(stamps: stamps, identity: try source.load())
@@ -288,5 +255,13 @@ final class ReloadedIdentity: Sendable {
         }
         if let failure { onFailure?(failure) }
         return identity
+    }
+
+    /// Replacing a file changes its inode number, and rewriting it the time.
+    private static func stamp(_ path: String) -> [Int]? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        let identity = [Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino)]
+        return identity + [status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
     }
 }

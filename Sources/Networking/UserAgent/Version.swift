@@ -41,8 +41,6 @@ public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable
     }
 
     /// Parses a version such as `1.18.0`, as ``init(string:)`` does.
-    ///
-    /// - Parameter description: The text.
     public init?(_ description: String) {
         self.init(string: description)
     }
@@ -69,22 +67,18 @@ public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable
         self.init(numbers[0], numbers[1], numbers[2])
     }
 
-    /// Parses a text such as the Linux release `6.18.44-cloud-amd64`.
+    /// Parses the first three numbers of a Linux release such as `6.18.44-cloud-amd64` or, of WSL,
+    /// `5.15.167.4-microsoft-standard`.
     init?(leadingPartOf text: String) {
-        let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
-        self.init(string: String(text[..<end]))
+        let numbers = text.prefix { $0 == "." || $0.isASCII && $0.isNumber }.split(separator: ".").prefix(3)
+        self.init(string: numbers.joined(separator: "."))
     }
 
     /// The numbers, separated by dots.
     public var description: String { "\(major).\(minor).\(increment)" }
 
-    /// Returns a Boolean value that indicates whether a version is older than another, comparing
-    /// the first, then the second, then the third number.
-    ///
-    /// - Parameters:
-    ///   - left: A version.
-    ///   - right: Another version.
-    /// - Returns: `true` if the left version is older.
+    /// Returns whether a version is older than another, comparing the first, then the second, then
+    /// the third number.
     public static func < (left: Self, right: Self) -> Bool {
         (left.major, left.minor, left.increment) < (right.major, right.minor, right.increment)
     }

@@ -167,6 +167,7 @@ struct StatusTests {
         #expect(some.contains(404) && !some.contains(201) && some.description == "200, 404")
         #expect(AcceptedStatuses.successful.union([304]).description == "200…299, 304")
         #expect((5..<5 as AcceptedStatuses).description == "none" && AcceptedStatuses.all.description == "all")
+        #expect((0...Int.max as AcceptedStatuses).description == "0…\(Int.max)")
     }
 
     @Test(

@@ -32,12 +32,17 @@ struct HTTPMessageTests {
         #expect(headers["@"] == nil && headers["`"] == nil)
     }
 
-    @Test("Converts a response to Foundation's type with repeated fields joined")
+    @Test("Converts a response to Foundation's type with repeated fields joined, whatever their case")
     func urlResponse() throws {
         let url = try #require(URL(string: "http://a.example/x"))
-        let response = HTTPResponse(url: url, status: 201, version: "HTTP/2", headers: ["X-A": "1", "X-A": "2"])
+        let response = HTTPResponse(
+            url: url,
+            status: 201,
+            version: "HTTP/2",
+            headers: ["X-A": "1", "X-B": "0", "X-A": "2", "x-a": "3"]
+        )
         #expect(response.urlResponse.statusCode == 201)
-        #expect(response.urlResponse.value(forHTTPHeaderField: "x-a") == "1, 2")
+        #expect(response.urlResponse.value(forHTTPHeaderField: "x-a") == "1, 2, 3")
         #expect(response.urlResponse.url == url)
     }
 

@@ -163,6 +163,18 @@ struct CircuitBreakerTests {
         #expect(breaker.isOpen(for: url))
     }
 
+    @Test("Forgets the origins whose window has ended")
+    func manyOrigins() async throws {
+        let breaker = breaker()
+        let client = client(breaker, MockTransport { _ in HTTPTransportResponse(status: 200) })
+        for number in 0..<200 {
+            let url = try #require(URL(string: "http://host\(number).example/"))
+            _ = try await client.makeRequest(URLRequest(url: url, timeoutInterval: .infinity))
+            time.advance(by: .seconds(30))
+        }
+        #expect(breaker.circuitCount <= 64)
+    }
+
     @Test("A request that another interceptor prevents doesn't remain the probe")
     func notMade() async throws {
         struct Refusal: Error {}

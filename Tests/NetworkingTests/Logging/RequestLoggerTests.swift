@@ -105,6 +105,12 @@ struct RequestLoggerTests {
         #expect(events[1].contains("  {\"access_token\":\"REDACTED\",\n  \"x\":\"yyyy"))
         #expect(events[1].hasSuffix("y\n  (truncated; 132 bytes in total)"))
         #expect(!events.joined().contains("s3cret"))
+        let marks = await self.events(
+            .body,
+            .text("a" + String(repeating: "\u{301}", count: 99)),
+            maximumBodyLength: 50
+        )
+        #expect(marks[1].hasSuffix("\n  (truncated; 199 bytes in total)"))
         let image = await self.events(.body, .status(200, headers: ["Content-Type": "image/png"], body: Data([1, 2])))
         #expect(image[1].hasSuffix("  (2 bytes of image/png)"))
     }

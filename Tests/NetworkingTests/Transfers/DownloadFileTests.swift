@@ -234,8 +234,9 @@ struct TransferValueTests {
     @Test(
         "Parses a satisfied byte range",
         arguments: [
-            ("bytes 0-0/1", ContentRange(0...0, of: 1)), ("bytes 5-9/*", ContentRange(5...9, of: nil)),
-            ("BYTES 5-9/10", ContentRange(5...9, of: 10)),
+            ("bytes 0-0/1", ContentRange(range: 0...0, total: 1)),
+            ("bytes 5-9/*", ContentRange(range: 5...9, total: nil)),
+            ("BYTES 5-9/10", ContentRange(range: 5...9, total: 10)),
         ]
     )
     func ranges(text: String, range: ContentRange) {

@@ -56,7 +56,10 @@ struct UserAgentTests {
         var sources = UserAgent.Sources()
         sources.networkVersion = "1408.0.4 beta"
         sources.kernelName = "Linux"
-        for (release, kernel) in [("6.18.44-fc-v669", "Linux/6.18.44"), ("6.1", "Linux/1.0.0")] {
+        for (release, kernel) in [
+            ("6.18.44-fc-v669", "Linux/6.18.44"), ("5.15.167.4-microsoft-standard-WSL2", "Linux/5.15.167"),
+            ("4.18.0.x86_64", "Linux/4.18.0"), ("6.1", "Linux/1.0.0"),
+        ] {
             sources.kernelRelease = release
             #expect(UserAgent(sources: sources).kernel.description == kernel)
         }

@@ -7,7 +7,9 @@ import Synchronization
 ///
 /// All tasks are created, cancelled and reported on that queue, never on a thread that URLSession
 /// or a cancelled Swift task waits for. This keeps cancellation from blocking the session. The
-/// session retains its delegate, this object, until ``close(_:)``.
+/// session retains its delegate, this object, until ``close(_:)``. The asynchronous methods of
+/// `URLSession` block all sessions after a cancellation or never return (swift-corelibs-foundation
+/// 5412, 5456), and with its cache, cancellation can crash the process (3296).
 ///
 /// `@unchecked Sendable` is safe because only `queue` accesses variables after initialization.
 final class URLSessionEngine: NSObject, @unchecked Sendable, URLSessionDataDelegate {

@@ -60,14 +60,6 @@ import Synchronization
 ///   ([#5016](https://github.com/swiftlang/swift-corelibs-foundation/pull/5016)), which limits
 ///   throughput to a few thousand requests per second. Memory grows by about 100 bytes per request.
 /// - The protocol version isn't available; ``HTTPTransportResponse/version`` is empty.
-///
-/// The transport avoids the asynchronous methods of `URLSession`, which can block every session of
-/// the process when a task is cancelled
-/// ([#5412](https://github.com/swiftlang/swift-corelibs-foundation/issues/5412)) and never return
-/// after a `Basic` challenge
-/// ([#5456](https://github.com/swiftlang/swift-corelibs-foundation/issues/5456)). It also avoids
-/// the cache, with which cancellation can crash the process
-/// ([#3296](https://github.com/swiftlang/swift-corelibs-foundation/issues/3296)).
 public final class URLSessionTransport: HTTPTransport {
     private let engine: URLSessionEngine
     private let defect: NetworkError?
@@ -96,19 +88,14 @@ public final class URLSessionTransport: HTTPTransport {
     /// Sends a request and returns its response.
     ///
     /// With ``HTTPTransportLimits/streamsBody``, this method returns as soon as URLSession reports
-    /// the header or, for a redirect, when the whole response has arrived. URLSession has no back
-    /// pressure: unread data is buffered in memory up to ``HTTPTransportLimits/maximumBodySize``,
-    /// and then the request fails with ``NetworkError/Code/bodyTooLarge``. A body that's being
+    /// the header or, for a redirect, when the whole response has arrived. A body that's being
     /// received keeps the transport alive.
     ///
-    /// - Throws: ``NetworkError`` with one of these codes:
-    ///   - `invalidRequest` before anything is sent.
-    ///   - `cannotResolveHost`, `cannotConnect`, `tls`, `connectionLost`, `invalidResponse`,
-    ///     `bodyTooLarge` or `unknown` for failures that URLSession reports.
-    ///   - `timedOut` or `closed` at any time.
-    ///
-    ///   `CancellationError` if the task is cancelled. The stream of a streamed body throws the
-    ///   errors that occur after the header.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` before anything is sent,
+    ///   `cannotResolveHost`, `cannotConnect`, `tls`, `connectionLost`, `invalidResponse`,
+    ///   `bodyTooLarge` or `unknown` for failures that URLSession reports, and `timedOut` or
+    ///   `closed` at any time. `CancellationError` if the task is cancelled. The stream of a
+    ///   streamed body throws the errors that occur after the header.
     public func send(
         _ request: HTTPRequest,
         limits: HTTPTransportLimits
