@@ -187,7 +187,6 @@ public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashabl
         }
     }
 
-    /// Returns the error of an identifier that can't be used.
     func invalid(_ reason: String) -> HTTPSignatureError {
         HTTPSignatureError(.invalidComponent, "the component \(shown) \(reason)")
     }

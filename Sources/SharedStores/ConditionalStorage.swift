@@ -17,7 +17,6 @@ protocol ConditionalStorage: Sendable {
     /// A version of `nil` creates the value; the result is `nil` if the stored version is another.
     func write(_ value: [UInt8], to name: String, over version: String?) async throws -> String?
 
-    /// Deletes a value of a version.
     func delete(_ name: String, version: String) async throws -> Bool
 
     /// Returns `false` if the service doesn't tell of changes, so that the caller polls.

@@ -70,7 +70,6 @@ public struct StoreCredential: Sendable {
 }
 
 struct StoreService: Sendable {
-    /// An answer with any status.
     struct Answer {
         let status: Int
         let headers: HTTPHeaders
@@ -200,18 +199,13 @@ struct StoreService: Sendable {
         var request = request
         let seen = access.index?.current
         if let text = seen?.text { request.setValue(text, forHTTPHeaderField: SeenIndex.field) }
-        let answer = try await send(request, within: timeout)
-        access.index?.note(answer.headers[SeenIndex.field], ofWrite: request.httpMethod != "GET", since: seen?.count)
-        return answer
-    }
-
-    private func send(_ request: URLRequest, within timeout: Duration) async throws -> Answer {
         let options = RequestOptions(redirects: .never, timeout: timeout, maximumBodySize: Self.maximumResponseSize)
+        let answer: Answer
         do {
             let response = try await client.response(for: request, options: options)
-            return Answer(status: response.status, headers: response.headers, body: Array(response.body))
+            answer = Answer(status: response.status, headers: response.headers, body: Array(response.body))
         } catch let error as ServerError {
-            return Answer(status: error.errorCode, headers: error.headers, body: Array(error.response ?? Data()))
+            answer = Answer(status: error.errorCode, headers: error.headers, body: Array(error.response ?? Data()))
         } catch let error as NetworkError {
             throw OAuth2Error(
                 .storeUnavailable,
@@ -219,6 +213,8 @@ struct StoreService: Sendable {
                 cause: error
             )
         }
+        access.index?.note(answer.headers[SeenIndex.field], ofWrite: request.httpMethod != "GET", since: seen?.count)
+        return answer
     }
 
     /// Returns a random pause, so that hosts don't repeat their requests at the same moment.

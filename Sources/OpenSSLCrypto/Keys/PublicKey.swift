@@ -47,6 +47,20 @@ package enum PublicKey: Sendable, Equatable {
         self = try der.withBytes { bytes throws(CryptoError) in try PublicKey(der: bytes) }
     }
 
+    /// Returns whether bytes have the structure of a public or private key or a certificate in DER,
+    /// with nothing but blanks after it.
+    ///
+    /// At most one in a billion random strings of more than 40 bytes does.
+    package static func isKeyOrCertificate(_ octets: [UInt8]) -> Bool {
+        octets.withBytes { bytes in
+            var reader = DERReader(bytes.byteOffsets, code: .malformedKey)
+            guard let element = try? reader.skip("key", in: bytes), (try? KeyFormat(detectedIn: bytes)) != nil else {
+                return false
+            }
+            return octets[element.upperBound...].allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        }
+    }
+
     /// Returns the SubjectPublicKeyInfo, identical to the output of `openssl pkey -pubout`.
     package func spkiDER() -> [UInt8] {
         let (algorithm, octets) =

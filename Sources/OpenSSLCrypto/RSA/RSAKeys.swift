@@ -100,15 +100,10 @@ package struct RSAPublicKey: Sendable, Equatable {
     package static let maximumBitCount = RSAPublicNumbers.bitCounts.upperBound
 
     init(_ numbers: RSAPublicNumbers) throws(CryptoError) {
-        try self.init(numbers, key: EVPKey.make(numbers, nil))
-    }
-
-    /// A private half in `key` is ignored.
-    init(_ numbers: RSAPublicNumbers, key: EVPKey) throws(CryptoError) {
         modulus = try numbers.n.octets()
         exponent = try numbers.e.octets()
         bitCount = numbers.n.bitCount
-        self.key = key
+        key = try EVPKey.make(numbers, nil)
     }
 
     /// Also the size of a signature, in bytes.

@@ -11,16 +11,6 @@ package enum CertificateMessage {
     /// KiB.
     static let maximumSize = 65_536
 
-    /// Returns `nil` if the certificates may be decoded.
-    static func refusal(_ message: RawSpan, hasExtensions: Bool) -> CryptoError? {
-        do throws(CryptoError) {
-            try check(message, hasExtensions: hasExtensions)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     /// Checks a message of TLS 1.3 ([RFC 8446
     /// §4.4.2](https://www.rfc-editor.org/rfc/rfc8446#section-4.4.2)), which has extensions, or an
     /// older one ([RFC 5246 §7.4.2](https://www.rfc-editor.org/rfc/rfc5246#section-7.4.2)).
@@ -77,14 +67,16 @@ package enum CertificateMessage {
                 let bytes = unsafe bytes
             else { return }
             let message = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: count))
-            guard Int32(message[0]) == SSL3_MT_CERTIFICATE,
-                let refusal = CertificateMessage.refusal(message, hasExtensions: version == TLS1_3_VERSION)
-            else { return }
-            unsafe TLSHandshake.of(connection)?.refuse(.untrusted(refusal.message))
-            // The first byte is the length of the context or of the list, and neither can be this
-            // large. The buffer is OpenSSL's own, and not constant there.
-            unsafe UnsafeMutableRawPointer(mutating: bytes)
-                .storeBytes(of: 0xFF, toByteOffset: CertificateMessage.headerSize, as: UInt8.self)
+            guard Int32(message[0]) == SSL3_MT_CERTIFICATE else { return }
+            do throws(CryptoError) {
+                try CertificateMessage.check(message, hasExtensions: version == TLS1_3_VERSION)
+            } catch {
+                unsafe TLSHandshake.of(connection)?.refuse(.untrusted(error.message))
+                // The first byte is the length of the context or of the list, and neither can be
+                // this large. The buffer is OpenSSL's own, and not constant there.
+                unsafe UnsafeMutableRawPointer(mutating: bytes)
+                    .storeBytes(of: 0xFF, toByteOffset: CertificateMessage.headerSize, as: UInt8.self)
+            }
         }
     }
 }

@@ -11,7 +11,6 @@ import TokenGeneration
 /// this time, every host reads the set, also after a failure as long as *p*, and every document
 /// without the key expires.
 struct KeyRingRules: Sendable {
-    /// The largest number of keys in a set.
     static let maximumCount = 16
 
     let algorithm: JWSAlgorithm
@@ -90,7 +89,6 @@ struct KeyRingRules: Sendable {
 
     func maySign(_ key: RingKey, at now: Date) -> Bool { isActive(key, at: now) && now < end(of: key) }
 
-    /// A Boolean value that indicates whether a key belongs in the document.
     func isPublic(_ key: RingKey, at now: Date) -> Bool { now <= key.verifiesUntil + clock }
 
     private func key(_ key: SigningKey, activeFrom: Date, at now: Date) -> RingKey {
@@ -165,13 +163,10 @@ struct RingKey: Sendable {
     /// The private key, the only copy of this set in memory.
     let key: SigningKey
     let id: String
-    /// The time at which the key was added to the set.
     let publishedAt: Date
     /// The time from which the key signs, apart from the difference between clocks.
     var activeFrom: Date
-    /// The time until which the key may sign.
     var signsUntil: Date
-    /// The time until which verifiers need the key.
     var verifiesUntil: Date
 }
 
@@ -212,7 +207,6 @@ struct KeyRingLifecycle {
     private(set) var set: KeyRingSet?
     /// The time at which the set was certainly the stored one.
     private(set) var readAt: ContinuousClock.Instant?
-    /// The error of the latest attempt to read or change the set.
     private(set) var failure: OAuth2Error?
     private(set) var refresh: Int?
     /// While hosts are being given another key, each encrypts once, so that they don't alternate.

@@ -197,29 +197,22 @@ public struct JSONObject: Sendable, RandomAccessCollection, Hashable, Expressibl
 extension JSONValue {
     fileprivate init(converting value: Any, path: String, depth: Int) throws(TokenError) {
         // Checks exact types first. Foundation bridges types: an `NSNumber` 1 is also `true`.
-        switch value {
-        case let value as any BinaryInteger:
+        if let value = value as? any BinaryInteger {
             self = .number(JSONNumber(value))
-        case let value as any DirectlyConvertible:
+        } else if let value = value as? any DirectlyConvertible {
             guard let converted = value.jsonValue else { throw Self.notFinite(path) }
             self = converted
-        case let value as any BinaryFloatingPoint:
+        } else if let value = value as? any BinaryFloatingPoint {
             // Such as `CGFloat`, which is Foundation's.
             guard let number = Double("\(value)").flatMap(JSONNumber.init) else { throw Self.notFinite(path) }
             self = .number(number)
-        case let value as any OptionalValue:
+        } else if let value = value as? any OptionalValue {
             guard let wrapped = value.wrapped else {
                 self = .null
                 return
             }
             try self.init(converting: wrapped, path: path, depth: depth)
-        default:
-            try self.init(convertingOther: value, path: path, depth: depth)
-        }
-    }
-
-    private init(convertingOther value: Any, path: String, depth: Int) throws(TokenError) {
-        if let number = try Self.foundationNumber(value, path: path) {
+        } else if let number = try Self.foundationNumber(value, path: path) {
             self = number
         } else if let date = value as? Date {
             guard let seconds = NumericDate(date).seconds else {

@@ -225,11 +225,7 @@ struct KeyAgreement: Sendable {
     }
 }
 
-struct WrappedContentKey: Sendable {
-    let contentKey: SecretBytes
-    let encryptedKey: [UInt8]
-    let parameters: JSONObject
-}
+typealias WrappedContentKey = (contentKey: SecretBytes, encryptedKey: [UInt8], parameters: JSONObject)
 
 extension EncryptionKey {
     var sharedContentKey: SecretBytes? {
@@ -246,19 +242,15 @@ extension EncryptionKey {
     ) throws(CryptoError) -> WrappedContentKey {
         switch (details.scheme, material) {
         case (.direct, .secret(let secret)):
-            return WrappedContentKey(contentKey: secret, encryptedKey: [], parameters: [:])
+            return (secret, [], [:])
         case (.keyWrap, .secret(let secret)):
-            let encryptedKey = try AESKeyWrap(key: secret).wrap(contentKey)
-            return WrappedContentKey(contentKey: contentKey, encryptedKey: encryptedKey, parameters: [:])
+            return (contentKey, try AESKeyWrap(key: secret).wrap(contentKey), [:])
         case (.gcmKeyWrap(let cipher), .secret(let secret)):
             let sealed = try contentKey.withBytes { bytes throws(CryptoError) in
                 try cipher.seal(bytes, authenticating: bytes.extracting(first: 0), key: secret)
             }
-            return WrappedContentKey(
-                contentKey: contentKey,
-                encryptedKey: sealed.ciphertext,
-                parameters: ["iv": .base64URL(sealed.vector), "tag": .base64URL(sealed.tag)]
-            )
+            let parameters: JSONObject = ["iv": .base64URL(sealed.vector), "tag": .base64URL(sealed.tag)]
+            return (contentKey, sealed.ciphertext, parameters)
         case (.agreement(let wrapKeySize), .agreement(let publicKey)):
             let ephemeral = try PrivateKey.ephemeral(for: publicKey)
             let agreement = KeyAgreement(ephemeral.publicKey, details, encryption, partyU: partyU, partyV: partyV)
@@ -268,17 +260,10 @@ extension EncryptionKey {
             let derived = try agreement.derivedKey(from: secret)
             var epk = ephemeral.publicKey.jwkMembers
             epk["kty"] = .string(publicKey.keyType.rawValue)
-            return WrappedContentKey(
-                contentKey: wrapKeySize == nil ? derived : contentKey,
-                encryptedKey: wrapKeySize == nil ? [] : try AESKeyWrap(key: derived).wrap(contentKey),
-                parameters: ["epk": .object(epk)]
-            )
+            guard wrapKeySize != nil else { return (derived, [], ["epk": .object(epk)]) }
+            return (contentKey, try AESKeyWrap(key: derived).wrap(contentKey), ["epk": .object(epk)])
         case (.oaep, .rsa(_, let encrypter)):
-            return WrappedContentKey(
-                contentKey: contentKey,
-                encryptedKey: try encrypter.encrypt(contentKey),
-                parameters: [:]
-            )
+            return (contentKey, try encrypter.encrypt(contentKey), [:])
         case (.password(let hash, let size, _), .password(let password, let iterations)):
             let derivation = PasswordDerivation(
                 algorithm: algorithm,
@@ -287,11 +272,10 @@ extension EncryptionKey {
                 salt: try SecureRandom.bytes(count: 16),
                 iterations: iterations
             )
-            return WrappedContentKey(
-                contentKey: contentKey,
-                encryptedKey: try AESKeyWrap(key: derivation.key(from: password)).wrap(contentKey),
-                parameters: ["p2s": .base64URL(derivation.salt), "p2c": .number(JSONNumber(iterations))]
-            )
+            let parameters: JSONObject = [
+                "p2s": .base64URL(derivation.salt), "p2c": .number(JSONNumber(iterations)),
+            ]
+            return (contentKey, try AESKeyWrap(key: derivation.key(from: password)).wrap(contentKey), parameters)
         default:
             throw CryptoError(.wrongKeyType, "\(algorithm) can't use this key")
         }

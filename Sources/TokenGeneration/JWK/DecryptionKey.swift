@@ -34,15 +34,11 @@ public struct DecryptionKey: Sendable, Redacted {
         rsaKeySize: Int = 2048,
         encryption: JWEEncryption = .a256GCM
     ) throws(TokenError) -> DecryptionKey {
-        let details = algorithm.details
-        switch details.scheme {
-        case .direct:
-            let secret = try generating(SecureRandom.secret(count: encryption.cipher.keySize))
-            return try DecryptionKey(secret, details, encryption)
-        case .keyWrap(let size):
-            return try DecryptionKey(generating(SecureRandom.secret(count: size)), details, nil)
-        case .gcmKeyWrap(let cipher):
-            return try DecryptionKey(generating(SecureRandom.secret(count: cipher.keySize)), details, nil)
+        if let size = algorithm.secretSize(for: encryption) {
+            let secret = try generating(SecureRandom.secret(count: size))
+            return try DecryptionKey(secret, algorithm.details, algorithm == .dir ? encryption : nil)
+        }
+        switch algorithm.details.scheme {
         case .agreement:
             let pair: PrivateKey =
                 if let curve = MontgomeryCurve(name: curve.rawValue) {
@@ -54,7 +50,7 @@ public struct DecryptionKey: Sendable, Redacted {
         case .oaep:
             let pair = try generating(RSAPrivateKey.generate(bitCount: rsaKeySize))
             return try DecryptionKey(.rsa(pair), named: algorithm)
-        case .password:
+        case .direct, .keyWrap, .gcmKeyWrap, .password:
             throw TokenError(.algorithmMismatch, "\(algorithm) needs an EncryptionPassword, which isn't generated")
         }
     }
@@ -259,8 +255,7 @@ public struct DecryptionKey: Sendable, Redacted {
     ///   (secrets and passwords have none), `passwordRequired` for an empty password,
     ///   `malformedKey` if OpenSSL can't write the key.
     public func pem(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> String {
-        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedPEM(format)
+        try material.keyPair.exportedPEM(format)
     }
 
     /// Returns the private key as DER.
@@ -269,8 +264,7 @@ public struct DecryptionKey: Sendable, Redacted {
     /// - Returns: The bytes. Keep them secret.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> Data {
-        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedDER(format)
+        try material.keyPair.exportedDER(format)
     }
 }
 
@@ -309,8 +303,7 @@ extension EncryptionKey {
     /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key doesn't have that format
     ///   (secrets and passwords have none).
     public func pem(_ format: PublicKeyFormat = .spki) throws(TokenError) -> String {
-        guard let key = material.publicKey else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedPEM(format)
+        try material.publicKey.exportedPEM(format)
     }
 
     /// Returns the public key as DER.
@@ -319,8 +312,7 @@ extension EncryptionKey {
     /// - Returns: The bytes.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PublicKeyFormat = .spki) throws(TokenError) -> Data {
-        guard let key = material.publicKey else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedDER(format)
+        try material.publicKey.exportedDER(format)
     }
 
     private init(_ key: PublicKey, named algorithm: JWEAlgorithm) throws(TokenError) {

@@ -23,40 +23,63 @@ extension PrivateKey {
         }
     }
 
-    func exportedPEM(_ format: PrivateKeyFormat) throws(TokenError) -> String {
-        try check(format)
-        let pem: String? =
-            switch format.wrapped {
-            case .pkcs8: try TokenError.refusingKey(pkcs8PEM())
-            case .encryptedPKCS8(let password): try TokenError.refusingKey(encryptedPKCS8PEM(password: password))
-            case .traditional: try TokenError.refusingKey(traditionalPEM())
-            }
-        guard let pem else { throw TokenError(noOlderForm: kind) }
-        return pem
-    }
-
-    func exportedDER(_ format: PrivateKeyFormat) throws(TokenError) -> Data {
-        try check(format)
-        let der: Data? =
-            switch format.wrapped {
-            case .pkcs8: Data(try TokenError.refusingKey(pkcs8DER()))
-            case .encryptedPKCS8(let password): Data(try TokenError.refusingKey(encryptedPKCS8DER(password: password)))
-            case .traditional: try TokenError.refusingKey(traditionalDER()).map { Data($0) }
-            }
-        guard let der else { throw TokenError(noOlderForm: kind) }
-        return der
-    }
-
-    private func check(_ format: PrivateKeyFormat) throws(TokenError) {
-        if case .encryptedPKCS8(let password) = format.wrapped, password.count == 0 {
-            throw TokenError(.passwordRequired, "the password for the encrypted private key is empty")
-        }
-    }
-
     private static let isPublic = TokenError(
         .privateKeyRequired,
         "this is a public key; use the private key that belongs to it"
     )
+}
+
+extension PrivateKey? {
+    func exportedPEM(_ format: PrivateKeyFormat) throws(TokenError) -> String {
+        let key = try checked(format)
+        let pem: String? =
+            switch format.wrapped {
+            case .pkcs8: try TokenError.refusingKey(key.pkcs8PEM())
+            case .encryptedPKCS8(let password): try TokenError.refusingKey(key.encryptedPKCS8PEM(password: password))
+            case .traditional: try TokenError.refusingKey(key.traditionalPEM())
+            }
+        guard let pem else { throw TokenError(noOlderForm: key.kind) }
+        return pem
+    }
+
+    func exportedDER(_ format: PrivateKeyFormat) throws(TokenError) -> Data {
+        let key = try checked(format)
+        let der: Data? =
+            switch format.wrapped {
+            case .pkcs8: Data(try TokenError.refusingKey(key.pkcs8DER()))
+            case .encryptedPKCS8(let password):
+                Data(try TokenError.refusingKey(key.encryptedPKCS8DER(password: password)))
+            case .traditional: try TokenError.refusingKey(key.traditionalDER()).map { Data($0) }
+            }
+        guard let der else { throw TokenError(noOlderForm: key.kind) }
+        return der
+    }
+
+    private func checked(_ format: PrivateKeyFormat) throws(TokenError) -> PrivateKey {
+        guard let self else { throw TokenError(noOlderForm: nil) }
+        if case .encryptedPKCS8(let password) = format.wrapped, password.count == 0 {
+            throw TokenError(.passwordRequired, "the password for the encrypted private key is empty")
+        }
+        return self
+    }
+}
+
+extension PublicKey? {
+    func exportedPEM(_ format: PublicKeyFormat) throws(TokenError) -> String {
+        guard let self else { throw TokenError(noOlderForm: nil) }
+        guard let pem = format.isTraditional ? self.traditionalPEM() : self.spkiPEM() else {
+            throw TokenError(noOlderForm: self.kind)
+        }
+        return pem
+    }
+
+    func exportedDER(_ format: PublicKeyFormat) throws(TokenError) -> Data {
+        guard let self else { throw TokenError(noOlderForm: nil) }
+        guard let der = format.isTraditional ? self.traditionalDER() : self.spkiDER() else {
+            throw TokenError(noOlderForm: self.kind)
+        }
+        return Data(der)
+    }
 }
 
 extension PublicKey {
@@ -71,16 +94,6 @@ extension PublicKey {
         } catch {
             throw error.code == .wrongKeyType && isPrivateKey(der) ? isPrivate : TokenError(refusedKey: error)
         }
-    }
-
-    func exportedPEM(_ format: PublicKeyFormat) throws(TokenError) -> String {
-        guard let pem = format.isTraditional ? traditionalPEM() : spkiPEM() else { throw TokenError(noOlderForm: kind) }
-        return pem
-    }
-
-    func exportedDER(_ format: PublicKeyFormat) throws(TokenError) -> Data {
-        guard let der = format.isTraditional ? traditionalDER() : spkiDER() else { throw TokenError(noOlderForm: kind) }
-        return Data(der)
     }
 
     private static func isPrivateKey(_ der: [UInt8]) -> Bool {
@@ -119,7 +132,7 @@ extension Data {
 enum KeyText {
     /// Removes at most the given number of encodings.
     static func format(of octets: [UInt8], encodings: Int = 2) -> String? {
-        if isStructure(octets) { return "a key in DER" }
+        if octets.count > 40, PublicKey.isKeyOrCertificate(octets) { return "a key in DER" }
         if isSSHBlob(octets) { return "an SSH public key" }
         // Without zeros, UTF-16 and UTF-32 in either byte order become plain text.
         let text = octets.contains(0) ? octets.filter { $0 != 0 } : octets
@@ -148,34 +161,6 @@ enum KeyText {
         guard octets.count > 8, octets.starts(with: [0, 0, 0]) else { return false }
         let name = octets.dropFirst(4).prefix(Int(octets[3]))
         return ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"].contains { name.starts(with: $0.utf8) }
-    }
-
-    /// One ASN.1 SEQUENCE that starts like a key or a certificate; at most one in a billion random
-    /// byte strings does.
-    private static func isStructure(_ octets: [UInt8]) -> Bool {
-        guard octets.count > 40, octets[0] == 0x30 else { return false }
-        let header: Int
-        switch octets[1] {
-        case 0..<0x80: header = 2
-        case 0x81: header = 3
-        case 0x82: header = 4
-        default: return false
-        }
-        let length = header == 2 ? Int(octets[1]) : octets[2..<header].reduce(0) { $0 << 8 | Int($1) }
-        // There may be a line break at the end.
-        guard length > 2, octets.count >= header + length, octets[(header + length)...].allSatisfy(\.isBlank) else {
-            return false
-        }
-        let content = octets[header...]
-        return switch content.first {
-        // An algorithm identifier, or the long body of a certificate.
-        case 0x30: content[header + 2] == 0x06 || (0x81...0x83).contains(content[header + 1])
-        // A version, or an RSA modulus.
-        case 0x02:
-            content.dropFirst(1).starts(with: [1]) && content[header + 2] <= 1
-                || (0x81...0x82).contains(content[header + 1])
-        default: false
-        }
     }
 
     private static func decoded(_ text: [UInt8]) -> [UInt8]? {

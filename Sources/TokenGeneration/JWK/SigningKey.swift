@@ -206,8 +206,7 @@ public struct SigningKey: Sendable, Redacted {
     ///   format (secrets have none), `passwordRequired` for an empty password, `malformedKey` if
     ///   OpenSSL can't write the key.
     public func pem(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> String {
-        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedPEM(format)
+        try material.keyPair.exportedPEM(format)
     }
 
     /// Returns the private key as DER.
@@ -216,8 +215,7 @@ public struct SigningKey: Sendable, Redacted {
     /// - Returns: The bytes. Keep them secret.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> Data {
-        guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedDER(format)
+        try material.keyPair.exportedDER(format)
     }
 
     private init(_ key: PrivateKey, named algorithm: JWSAlgorithm?) throws(TokenError) {

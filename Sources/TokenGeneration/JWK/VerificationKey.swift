@@ -189,8 +189,7 @@ public struct VerificationKey: Sendable, Redacted {
     /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key type doesn't have that
     ///   format (secrets have none).
     public func pem(_ format: PublicKeyFormat = .spki) throws(TokenError) -> String {
-        guard let key = publicKey else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedPEM(format)
+        try publicKey.exportedPEM(format)
     }
 
     /// Returns the key as DER.
@@ -199,8 +198,7 @@ public struct VerificationKey: Sendable, Redacted {
     /// - Returns: The bytes.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PublicKeyFormat = .spki) throws(TokenError) -> Data {
-        guard let key = publicKey else { throw TokenError(noOlderForm: nil) }
-        return try key.exportedDER(format)
+        try publicKey.exportedDER(format)
     }
 
     private init(_ key: PublicKey, named algorithm: JWSAlgorithm?) throws(TokenError) {

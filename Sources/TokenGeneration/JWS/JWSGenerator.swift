@@ -61,7 +61,7 @@ public struct JWSGenerator: Sendable {
     public func compact(_ placement: JWSPayloadPlacement = .attached) throws -> String {
         let signer = try onlySigner("a compact JWS")
         try payload.checkCompact(placement, unprotectedHeader: signer.unprotectedHeader)
-        let part = try part(of: signer)
+        let part = try payload.part(of: signer.anywhere)
         return payload.compact(placement, part, try signer.signature(for: part))
     }
 
@@ -78,7 +78,7 @@ public struct JWSGenerator: Sendable {
     public func flattenedJSON(_ placement: JWSPayloadPlacement = .attached) throws -> JSONObject {
         let signer = try onlySigner("the flattened serialization")
         let member = try payload.member(placement)
-        let part = try part(of: signer)
+        let part = try payload.part(of: signer.anywhere)
         let signature = try signer.signature(for: part)
         return JWSPayload.flattenedJSON(member, part, signature)
     }
@@ -100,7 +100,7 @@ public struct JWSGenerator: Sendable {
         guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have at least one signer") }
         let member = try payload.member(placement)
         // Checks all headers before the first signer signs.
-        let parts = try signers.map(part)
+        let parts = try signers.map { signer throws(TokenError) in try payload.part(of: signer.anywhere) }
         let signatures = try zip(signers, parts).map { signer, part in
             (part, try signer.signature(for: part))
         }
@@ -115,14 +115,6 @@ public struct JWSGenerator: Sendable {
             )
         }
         return signer
-    }
-
-    private func part(of signer: JWSSigner) throws(TokenError) -> JWSPayload.UnsignedPart {
-        try payload.part(
-            header: signer.header,
-            unprotectedHeader: signer.unprotectedHeader,
-            signedBy: signer.signingService
-        )
     }
 
     /// Creates a compact JWS with a key anywhere
@@ -153,11 +145,7 @@ public struct JWSGenerator: Sendable {
     ) async throws -> String {
         let payload = JWSPayload(payload, payloadEncoding)
         try payload.checkCompact(placement, unprotectedHeader: [:])
-        let part = try payload.part(
-            header: header,
-            unprotectedHeader: [:],
-            signedBy: signingService
-        )
+        let part = try payload.part(of: RemoteJWSSigner(signingService: signingService, header: header))
         return payload.compact(placement, part, try await signingService.checkedSignature(for: part.input))
     }
 
@@ -186,9 +174,7 @@ public struct JWSGenerator: Sendable {
         let payload = JWSPayload(payload, payloadEncoding)
         let member = try payload.member(placement)
         let part = try payload.part(
-            header: header,
-            unprotectedHeader: unprotectedHeader,
-            signedBy: signingService
+            of: RemoteJWSSigner(signingService: signingService, header: header, unprotectedHeader: unprotectedHeader)
         )
         let signature = try await signingService.checkedSignature(for: part.input)
         return JWSPayload.flattenedJSON(member, part, signature)
@@ -217,13 +203,7 @@ public struct JWSGenerator: Sendable {
         guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have at least one signer") }
         let payload = JWSPayload(payload, payloadEncoding)
         let member = try payload.member(placement)
-        let parts = try signers.map { signer throws(TokenError) in
-            try payload.part(
-                header: signer.header,
-                unprotectedHeader: signer.unprotectedHeader,
-                signedBy: signer.signingService
-            )
-        }
+        let parts = try signers.map { signer throws(TokenError) in try payload.part(of: signer) }
         let signatures = try await withThrowingTaskGroup(of: (Int, [UInt8]).self) { group in
             for (index, signer) in signers.enumerated() {
                 let input = parts[index].input
@@ -260,6 +240,10 @@ public struct JWSSigner: Sendable {
         self.signingService = signingService
         self.header = header
         self.unprotectedHeader = unprotectedHeader
+    }
+
+    fileprivate var anywhere: RemoteJWSSigner {
+        RemoteJWSSigner(signingService: signingService, header: header, unprotectedHeader: unprotectedHeader)
     }
 
     fileprivate func signature(for part: JWSPayload.UnsignedPart) throws -> [UInt8] {

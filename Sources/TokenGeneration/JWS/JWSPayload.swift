@@ -15,17 +15,13 @@ struct JWSPayload: Sendable {
         let input: [UInt8]
     }
 
-    func part(
-        header: JSONObject,
-        unprotectedHeader: JSONObject,
-        signedBy service: any SigningService
-    ) throws(TokenError) -> UnsignedPart {
-        let protectedHeader = try protectedHeader(header, unprotectedHeader, of: service)
+    func part(of signer: RemoteJWSSigner) throws(TokenError) -> UnsignedPart {
+        let protectedHeader = try protectedHeader(signer.header, signer.unprotectedHeader, of: signer.signingService)
         var text: [UInt8] = []
         Base64URL.encode(protectedHeader.serializedBytes().span, into: &text)
         return UnsignedPart(
             protectedText: text,
-            unprotectedHeader: unprotectedHeader,
+            unprotectedHeader: signer.unprotectedHeader,
             input: SigningInput.make(text, octets, encoding)
         )
     }
