@@ -138,6 +138,9 @@ extension HTTPSignatureError: DescribedError {}
 extension WorkloadIdentityError: DescribedError {}
 extension NetworkError: DescribedError {}
 extension TrustConfigurationError: DescribedError {}
+extension ServerError: DescribedError {
+    var message: String { "the server responded with \(errorCode)" }
+}
 
 extension NetworkError {
     var trustAdvice: String { tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : "" }

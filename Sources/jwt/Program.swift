@@ -43,7 +43,7 @@ enum Program {
                 from the command line, which every user of the machine can see.
                 """
             ],
-            options: [OptionDefinition(longName: "version", summary: "Print version")],
+            options: [Flag("version", "Print version")],
             examples: [
                 "Generate a key": "jwt keygen --alg ES256 --out key.pem",
                 "Sign a token with it": "jwt sign --key key.pem --sub alice --expires-in 1h > token",

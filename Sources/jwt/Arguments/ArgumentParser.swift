@@ -14,9 +14,7 @@ enum Invocation {
         path: [String]
     ) throws(UsageError) -> Invocation {
         if let action = command.action {
-            let parser = ArgumentParser(path: path, definition: command)
-            if parser.asksForHelp(Array(arguments)) { return .help(command, path: path) }
-            let parsed = try parser.parse(Array(arguments))
+            let parsed = try ArgumentParser(path: path, definition: command).parse(Array(arguments))
             return parsed.contains(OptionDefinition.help) ? .help(command, path: path) : .run(action, parsed)
         }
         guard let first = arguments.first else { return .missingCommand(command, path: path) }
@@ -82,35 +80,30 @@ struct ArgumentParser {
 
     /// A request for help overrides all errors, but an option's value is never a request: a script
     /// that passes such text on must not mistake the help for its result.
-    func asksForHelp(_ arguments: [String]) -> Bool {
-        if arguments == ["help"] { return true }
-        var rest = arguments[...]
-        while let argument = rest.popFirst(), argument != "--" {
-            if argument == OptionDefinition.help.spelling || argument == OptionDefinition.help.shortSpelling {
-                return true
-            }
-            if takesNextArgument(argument) { rest = rest.dropFirst() }
-        }
-        return false
-    }
-
     func parse(_ arguments: [String]) throws(UsageError) -> ParsedArguments {
         var result = ParsedArguments(path: path)
-        var rest = arguments[...]
+        var rest = arguments == ["help"] ? [OptionDefinition.help.spelling] : arguments[...]
+        var firstError: UsageError?
         while let argument = rest.popFirst() {
-            if argument == "--" {
-                while let operand = rest.popFirst() { try add(operand: operand, to: &result) }
-            } else if argument.hasPrefix("--") {
-                try parseLong(argument.dropFirst(2), &rest, into: &result)
-            } else if argument.hasPrefix("-"), argument != "-" {
-                try parseShort(argument.dropFirst(), &rest, into: &result)
-            } else {
-                try add(operand: argument, to: &result)
+            do throws(UsageError) {
+                if argument == "--" {
+                    while let operand = rest.popFirst() { try add(operand: operand, to: &result) }
+                } else if argument.hasPrefix("--") {
+                    try parseLong(argument.dropFirst(2), &rest, into: &result)
+                } else if argument.hasPrefix("-"), argument != "-" {
+                    try parseShort(argument.dropFirst(), &rest, into: &result)
+                } else {
+                    try add(operand: argument, to: &result)
+                }
+            } catch {
+                firstError = firstError ?? error
             }
         }
+        if result.contains(OptionDefinition.help) { return result }
+        if let firstError { throw firstError }
         // Optional operands can precede required ones.
         for operand in definition.operands.filter(\.isRequired).dropFirst(result.operands.count) {
-            throw error("\(operand.name) is missing")
+            throw error("\(operand.name) is missing" + ForeignNames.advice(onKeysIn: result, definition))
         }
         return result
     }
@@ -150,44 +143,41 @@ struct ArgumentParser {
                 continue
             }
             let attached = letters.first == "=" ? letters.dropFirst() : letters
-            try add(letters.isEmpty ? try nextValue(of: option, &rest) : String(attached), to: option, of: &result)
-            return
+            let advice = ForeignNames.advice(onFlag: option, definition)
+            let text = letters.isEmpty ? try nextValue(of: option, &rest, advice) : String(attached)
+            return try add(text, to: option, of: &result)
         }
     }
 
     /// Rejects an option of the command, because the value is most likely missing; `--name=value`
     /// accepts such text.
-    private func nextValue(of option: OptionDefinition, _ rest: inout ArraySlice<String>) throws(UsageError) -> String {
+    private func nextValue(
+        of option: OptionDefinition,
+        _ rest: inout ArraySlice<String>,
+        _ advice: String = ""
+    ) throws(UsageError) -> String {
         guard let next = rest.first, next != "--" else {
-            throw error("\(option.spelling) needs a value: \(option.synopsis)")
+            throw error("\(option.spelling) needs a value: \(option.synopsis)" + advice)
         }
+        rest.removeFirst()
         let name = next.prefix { $0 != "=" }
         let isOption = { (option: OptionDefinition) in
             name.hasPrefix("--") ? option.isNamed(name.dropFirst(2)) : option.shortSpelling == String(name)
         }
         if let other = definition.allOptions.first(where: isOption) {
-            throw error("\(option.spelling) needs a value, but \(other.spelling) follows")
+            throw error("\(option.spelling) needs a value, but \(other.spelling) follows" + advice)
         }
-        rest.removeFirst()
         return next
-    }
-
-    private func takesNextArgument(_ argument: String) -> Bool {
-        guard argument.hasPrefix("-") else { return false }
-        if argument.hasPrefix("--") {
-            return definition.allOptions.contains { $0.isNamed(argument.dropFirst(2)) && $0.value != nil }
-        }
-        var letters = argument.dropFirst()
-        while let letter = letters.popFirst() {
-            guard let option = definition.allOptions.first(where: { $0.shortName == letter }) else { return false }
-            if option.value != nil { return letters.isEmpty }
-        }
-        return false
     }
 
     private func add(_ text: String, to option: OptionDefinition, of result: inout ParsedArguments) throws(UsageError) {
         if result.contains(option), !option.isRepeatable {
             throw error("\(option.spelling) can be given only once")
+        }
+        do throws(ValueError) {
+            try option.value?.check(text)
+        } catch {
+            throw self.error("\(option.spelling) \(error.message)")
         }
         result.add(text, to: option)
     }
@@ -312,6 +302,21 @@ enum ForeignNames {
         case "keyid", "kid": return "; the token's kid selects the key"
         default: return ""
         }
+    }
+
+    /// Returns the end of a message about a missing value of `-k`, a flag of curl.
+    static func advice(onFlag option: OptionDefinition, _ command: CommandDefinition) -> String {
+        guard command.name == "request", option.shortName == "k" else { return "" }
+        return
+            "; -k is \(option.synopsis) here, and certificates are always verified; use \(RootsOption.option.synopsis)"
+    }
+
+    /// Returns the end of a message about a missing URL, which is the value of `-k`.
+    static func advice(onKeysIn arguments: ParsedArguments, _ command: CommandDefinition) -> String {
+        guard let key = command.allOptions.first(where: { $0.shortName == "k" }),
+            arguments.text(of: key)?.contains("://") == true
+        else { return "" }
+        return advice(onFlag: key, command)
     }
 
     /// Returns the end of a message about an argument that isn't expected, or an empty string.

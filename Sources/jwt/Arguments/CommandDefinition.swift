@@ -1,3 +1,5 @@
+import TokenGeneration
+
 struct CommandDefinition: Sendable {
     typealias Action = @Sendable (ParsedArguments, Console) throws -> Void
 
@@ -69,7 +71,6 @@ struct OptionDefinition: CommandOption {
     var shortName: Character?
     /// The value, or `nil` for a flag.
     var value: Value?
-    var isRequired = false
     var isRepeatable = false
     var section = "Options"
     var visibility = Visibility.help
@@ -86,19 +87,16 @@ struct OptionDefinition: CommandOption {
         return spelling + " " + value.name
     }
 
-    static let help = OptionDefinition(longName: "help", shortName: "h", summary: "Show this help")
-
-    static let json = OptionDefinition(
-        longName: "json",
-        summary: "Print the result and all messages as lines of JSON"
-    )
+    static let help = Flag("help", short: "h", "Show this help")
+    static let json = Flag("json", "Print the result and all messages as lines of JSON")
 
     static func section(_ name: String, _ options: [any CommandOption]) -> [OptionDefinition] {
-        options.flatMap(\.definitions).map { option in
-            var option = option
-            option.section = name
-            return option
-        }
+        options.flatMap(\.definitions).section(name)
+    }
+
+    /// Returns options with their summaries, or with those of their definitions for `nil`.
+    static func table(_ options: KeyValuePairs<any CommandOption, String?>) -> [OptionDefinition] {
+        options.flatMap { option, summary in option.definitions.changing { $0.summary = summary ?? $0.summary } }
     }
 
     func isNamed(_ name: some StringProtocol) -> Bool { longName == name || aliases.contains { $0 == name } }
@@ -111,21 +109,25 @@ protocol CommandOption: Sendable {
 extension [OptionDefinition]: CommandOption {
     var definitions: [OptionDefinition] { self }
 
+    func section(_ name: String) -> Self { changing { $0.section = name } }
+
     /// Returns the options with other descriptions, by long name.
     func describing(_ summaries: [String: String]) -> Self {
-        map { option in
-            var option = option
-            option.summary = summaries[option.longName] ?? option.summary
-            return option
-        }
+        changing { $0.summary = summaries[$0.longName] ?? $0.summary }
     }
 
     /// Returns the options, of which the help shows only those with a short summary.
     func showing(_ briefs: [String: String]) -> Self {
-        map { option in
-            var option = option
+        changing { option in
             option.brief = briefs[option.longName]
             if option.brief == nil { option.visibility = .manual }
+        }
+    }
+
+    fileprivate func changing(_ change: (inout OptionDefinition) -> Void) -> Self {
+        map { option in
+            var option = option
+            change(&option)
             return option
         }
     }
@@ -136,40 +138,91 @@ extension [OptionDefinition]: CommandOption {
     }
 }
 
-struct Option<Value: ArgumentValue>: CommandOption {
+struct Option<Value: Sendable>: CommandOption {
     let definition: OptionDefinition
+    let parse: @Sendable (String) throws(ValueError) -> Value
 
     var definitions: [OptionDefinition] { [definition] }
+    var spelling: String { definition.spelling }
+    var synopsis: String { definition.synopsis }
 
     init(
         _ longName: String,
         aliases: [String] = [],
         short shortName: Character? = nil,
-        value: String = Value.placeholder,
-        isRequired: Bool = false,
+        value: String,
+        kind: OptionDefinition.ValueKind = .text,
         isRepeatable: Bool = false,
-        _ summary: String
+        _ summary: String = "",
+        parse: @escaping @Sendable (String) throws(ValueError) -> Value
     ) {
+        self.parse = parse
         definition = OptionDefinition(
             longName: longName,
             aliases: aliases,
             shortName: shortName,
-            value: OptionDefinition.Value(name: value, kind: Value.valueKind) { text throws(ValueError) in
-                _ = try Value(argument: text)
-            },
-            isRequired: isRequired,
+            value: OptionDefinition.Value(name: value, kind: kind) { text throws(ValueError) in _ = try parse(text) },
             isRepeatable: isRepeatable,
             summary: summary
         )
     }
 }
 
-struct Flag: CommandOption {
-    let definition: OptionDefinition
+extension Option where Value: ArgumentValue {
+    init(
+        _ longName: String,
+        aliases: [String] = [],
+        short shortName: Character? = nil,
+        value: String = Value.placeholder,
+        isRepeatable: Bool = false,
+        _ summary: String = ""
+    ) {
+        self.init(
+            longName,
+            aliases: aliases,
+            short: shortName,
+            value: value,
+            kind: Value.valueKind,
+            isRepeatable: isRepeatable,
+            summary,
+            parse: Value.init(argument:)
+        )
+    }
+}
 
-    var definitions: [OptionDefinition] { [definition] }
+extension Option {
+    init(_ longName: String, value: String? = nil, choices: KeyValuePairs<String, Value>, _ summary: String = "") {
+        let names = choices.map(\.key)
+        self.init(longName, value: value ?? names.joined(separator: "|"), kind: .choice(names), summary) {
+            text throws(ValueError) in
+            guard let choice = choices.first(where: { $0.key == text }) else { throw ValueError(expecting: names) }
+            return choice.value
+        }
+    }
+}
 
-    init(_ longName: String, aliases: [String] = [], short shortName: Character? = nil, _ summary: String) {
-        definition = OptionDefinition(longName: longName, aliases: aliases, shortName: shortName, summary: summary)
+extension Option<Int> {
+    init(
+        _ longName: String,
+        value: String = "NUMBER",
+        noun: String = "number",
+        in range: ClosedRange<Int>,
+        _ summary: String = ""
+    ) {
+        self.init(longName, value: value, summary) { text throws(ValueError) in
+            guard text.utf8.allSatisfy(\.isDigit), let number = Int(text), range.contains(number) else {
+                let end = range.upperBound == .max ? "" : " to \(range.upperBound)"
+                throw ValueError(message: "must be a \(noun) from \(range.lowerBound)\(end)")
+            }
+            return number
+        }
+    }
+}
+
+typealias Flag = OptionDefinition
+
+extension Flag {
+    init(_ longName: String, short shortName: Character? = nil, _ summary: String = "") {
+        self.init(longName: longName, shortName: shortName, summary: summary)
     }
 }

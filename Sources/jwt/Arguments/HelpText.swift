@@ -19,9 +19,7 @@ struct HelpText {
     var usage: String {
         var words = ["Usage:"] + path
         if !command.subcommands.isEmpty { words.append("COMMAND") }
-        let options = command.options.flatMap(\.definitions)
-        words += options.filter(\.isRequired).map(\.synopsis)
-        if options.contains(where: { !$0.isRequired }) { words.append("[OPTIONS]") }
+        if !command.options.isEmpty { words.append("[OPTIONS]") }
         words += command.operands.map(\.synopsis)
         return words.joined(separator: " ")
     }

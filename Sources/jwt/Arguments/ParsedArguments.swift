@@ -5,29 +5,20 @@ struct ParsedArguments: Sendable {
 
     init(path: [String]) { self.path = path }
 
-    func value<Value>(of option: Option<Value>) throws(UsageError) -> Value? { try values(of: option).last }
+    func value<Value>(of option: Option<Value>) -> Value? { values(of: option).last }
 
-    func requiredValue<Value>(of option: Option<Value>) throws(UsageError) -> Value {
-        guard let value = try value(of: option) else {
-            throw usageError("\(option.definition.synopsis) is required")
-        }
-        return value
+    /// Returns the values of an option, which the parser or the profile has checked.
+    func values<Value>(of option: Option<Value>) -> [Value] {
+        texts[option.definition.longName, default: []].compactMap { try? option.parse($0) }
     }
 
-    func values<Value>(of option: Option<Value>) throws(UsageError) -> [Value] {
-        var values: [Value] = []
-        for text in texts[option.definition.longName] ?? [] {
-            do throws(ValueError) {
-                values.append(try Value(argument: text))
-            } catch {
-                throw usageError("\(option.definition.spelling) \(error.message)")
-            }
-        }
-        return values
-    }
+    func text(of option: OptionDefinition) -> String? { texts[option.longName]?.last }
 
     func operand<Value: ArgumentValue>(_ index: Int = 0, named name: String) throws(UsageError) -> Value? {
-        guard let text = operands.dropFirst(index).first else { return nil }
+        try operands.dropFirst(index).first.map { text throws(UsageError) in try parse(text, named: name) }
+    }
+
+    func parse<Value: ArgumentValue>(_ text: String, named name: String) throws(UsageError) -> Value {
         do throws(ValueError) {
             return try Value(argument: text)
         } catch {
@@ -84,6 +75,10 @@ protocol ArgumentValue: Sendable {
 /// An error for an invalid value, whose message completes the sentence "--option …".
 struct ValueError: Error, Equatable {
     var message: String
+
+    init(message: String) { self.message = message }
+
+    init(expecting names: [String]) { message = "must be one of " + names.joined(separator: ", ") }
 }
 
 extension ArgumentValue {
@@ -100,11 +95,9 @@ extension NamedValue {
     static var placeholder: String { names.joined(separator: "|") }
 
     init(argument: String) throws(ValueError) {
-        guard let value = Self(rawValue: argument) else { throw Self.unknownName }
+        guard let value = Self(rawValue: argument) else { throw ValueError(expecting: Self.names) }
         self = value
     }
-
-    static var unknownName: ValueError { ValueError(message: "must be one of " + names.joined(separator: ", ")) }
 }
 
 extension NamedValue where Self: CaseIterable {

@@ -1,94 +1,72 @@
 import Foundation
 import Glibc
 import Networking
-import Synchronization
 
+/// The progress of a batch, on one line that is redrawn at most ten times per second.
 struct BatchProgress {
-    /// The delay before the bar appears, which short batches never reach.
+    /// The delay before the line appears, which short batches never reach.
     private static let patience = Duration.seconds(1)
 
-    private let bar: ProgressBar
+    private let label: String
+    private let columns: Int
     private let total: Int
-    private let start = ContinuousClock.now
+    private let timeSource: TimeSource
+    private let write: (String) -> Void
+    private let start: ContinuousClock.Instant
+    private var lastShown: ContinuousClock.Instant?
     private var count = 0
-    private var isShown = false
 
     /// Returns `nil` if the output isn't for a person at a terminal, or the total size is unknown.
     init?(on console: Console, total: Int?) {
         guard let total, !console.writesJSON, Console.isAtTerminal,
-            !FileDescriptor.standard(STDOUT_FILENO).isTerminal
+            !FileDescriptor.standard(STDOUT_FILENO).isTerminal,
+            ProcessInfo.processInfo.environment["TERM"] != "dumb"
         else { return nil }
+        self.init(console.prefix, columns: Self.columns(STDERR_FILENO), total: total, write: console.explain)
+    }
+
+    init(
+        _ label: String,
+        columns: Int,
+        total: Int,
+        timeSource: TimeSource = .system,
+        write: @escaping (String) -> Void
+    ) {
+        self.label = label
+        self.columns = max(20, columns)
         self.total = total
-        bar = ProgressBar(console.prefix)
+        self.timeSource = timeSource
+        self.write = write
+        start = timeSource.now()
     }
 
     mutating func move(to count: Int) {
         self.count = count
-        let elapsed = ContinuousClock.now - start
-        guard isShown || elapsed >= Self.patience else { return }
-        isShown = true
+        let now = timeSource.now()
+        let elapsed = now - start
+        guard elapsed >= Self.patience, lastShown.map({ now - $0 >= .milliseconds(100) }) ?? true else { return }
+        lastShown = now
         let seconds: Double = elapsed / .seconds(1)
         show(.running, bytesPerSecond: Double(count) / seconds)
     }
 
+    /// Ends the line, if it's shown.
     mutating func end(isComplete: Bool = false) {
-        guard isShown else { return }
-        isShown = false
+        guard lastShown != nil else { return }
+        lastShown = nil
         if isComplete { count = total }
         show(isComplete ? .completed : .failed)
     }
 
     private func show(_ state: TransferProgress.State, bytesPerSecond: Double? = nil) {
-        bar.show(
-            TransferProgress(state: state, completedBytes: count, totalBytes: total, bytesPerSecond: bytesPerSecond)
+        let progress = TransferProgress(
+            state: state,
+            completedBytes: count,
+            totalBytes: total,
+            bytesPerSecond: bytesPerSecond
         )
-    }
-}
-
-/// A one-line progress bar that redraws its line at most ten times per second, and writes nothing
-/// without a terminal.
-final class ProgressBar: Sendable {
-    private struct State {
-        var lastShown: ContinuousClock.Instant?
-        var hasEnded = false
-    }
-
-    private let label: String
-    private let columns: Int
-    private let timeSource: TimeSource
-    private let write: (@Sendable (String) -> Void)?
-    private let state = Mutex(State())
-
-    convenience init(_ label: String) {
-        let descriptor = STDERR_FILENO
-        let isTerminal = isatty(descriptor) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
-        let print: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
-        self.init(label, columns: Self.columns(descriptor), write: isTerminal ? print : nil)
-    }
-
-    init(_ label: String, columns: Int, timeSource: TimeSource = .system, write: (@Sendable (String) -> Void)?) {
-        // A label from an untrusted source must not overwrite other lines.
-        self.label = String(
-            label.unicodeScalars.filter { $0.properties.generalCategory != .control }.map(Character.init)
-        )
-        self.columns = max(20, columns)
-        self.timeSource = timeSource
-        self.write = write
-    }
-
-    func show(_ progress: TransferProgress) {
-        guard let write else { return }
-        let now = timeSource.now()
-        let text: String? = state.withLock { state in
-            guard !state.hasEnded else { return nil }
-            state.hasEnded = progress.state.isFinal
-            if let last = state.lastShown, now - last < .milliseconds(100), !state.hasEnded { return nil }
-            state.lastShown = now
-            // Return to the first column, print the line, and erase the remainder of the previous
-            // one.
-            return "\r\(line(progress))\u{1B}[K\(state.hasEnded ? "\n" : "")"
-        }
-        if let text { write(text) }
+        // Return to the first column, print the line, and erase the remainder of the previous one.
+        write("\r\(line(progress))\u{1B}[K\(state.isFinal ? "\n" : "")")
     }
 
     func line(_ progress: TransferProgress) -> String {
@@ -100,11 +78,10 @@ final class ProgressBar: Sendable {
         let tail = facts.joined(separator: ", ")
         let room = columns - 1 - tail.count - 1
         guard room >= 8 else { return String(tail.prefix(columns - 1)) }
-        let fraction = progress.fractionCompleted
         // Give the bar at least as much space as the label.
-        let barWidth = fraction == nil ? 0 : min(30, room / 2)
-        let head = String(label.prefix(max(0, room - (barWidth > 0 ? barWidth + 8 : 0))))
-        guard let fraction, barWidth >= 4 else { return "\(head) \(tail)" }
+        let barWidth = min(30, room / 2)
+        let head = String(label.prefix(max(0, room - barWidth - 8)))
+        guard let fraction = progress.fractionCompleted else { return "\(head) \(tail)" }
         let filled = Int(Double(barWidth) * fraction)  // reason: the fraction is from 0 to 1
         let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: barWidth - filled)
         let percent = "\(Int(fraction * 100))%"

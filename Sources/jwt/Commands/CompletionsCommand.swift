@@ -28,7 +28,7 @@ struct CompletionsCommand {
         case "bash": script = BashCompletion(root: Program.definition).script
         case "zsh": script = ZshCompletion(root: Program.definition).script
         case "fish": script = FishCompletion(root: Program.definition).script
-        default: throw arguments.usageError("SHELL must be one of " + shells.joined(separator: ", "))
+        default: throw arguments.usageError("SHELL \(ValueError(expecting: shells).message)")
         }
         try console.print(script, terminator: "", as: "script")
     }

@@ -7,7 +7,7 @@ struct DPoPCommand {
         file: "The access token for the request; the proof contains its hash",
         environment: "The environment variable with the access token"
     )
-    private static let nonce = Option<NonEmptyText>("nonce", "The nonce from the server's DPoP-Nonce")
+    private static let nonce = Option<String>("nonce", "The nonce from the server's DPoP-Nonce")
 
     static let definition = CommandDefinition(
         name: "dpop",
@@ -38,11 +38,11 @@ struct DPoPCommand {
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let method = arguments.operands.first ?? ""
-        let url = arguments.operands.dropFirst().first ?? ""
+        let url = arguments.operands.last ?? ""
         let source = try KeySource.required(arguments)
-        let algorithm = try arguments.value(of: KeySource.algorithm)
+        let algorithm = arguments.value(of: KeySource.algorithm)
         let tokenSource = try PasswordSource(arguments, token)
-        let nonce = try arguments.value(of: nonce)?.text
+        let nonce = arguments.value(of: nonce)
         // The method must be a token (RFC 9110). Lowercase text is most likely a missing METHOD.
         guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
             throw arguments.usageError("METHOD must be uppercase, such as GET")

@@ -40,7 +40,7 @@ struct DecodeCommand {
     private static let selectiveAdvice = "print it with jwt sd show"
 
     static func now(_ arguments: ParsedArguments) throws(UsageError) -> Double {
-        try arguments.value(of: time)?.secondsSince1970 ?? Date().timeIntervalSince1970
+        arguments.value(of: time)?.secondsSince1970 ?? Date().timeIntervalSince1970
     }
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {

@@ -45,9 +45,9 @@ struct JWSSignCommand {
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let source = try KeySource.required(arguments)
-        let algorithm = try arguments.value(of: KeySource.algorithm)
+        let algorithm = arguments.value(of: KeySource.algorithm)
         let header = try HeaderOptions(arguments)
-        let form = try SignatureForm(arguments)
+        let form = SignatureForm(arguments)
         let payload: InputFile = try arguments.operand(named: "PAYLOAD") ?? .standardInput
         if source.takesStandardInput, payload.isStandardInput {
             throw arguments.usageError("the key and the payload can't both come from standard input")
@@ -66,26 +66,13 @@ struct JWSSignCommand {
 }
 
 struct JWSVerifyCommand {
-    enum Required: String, CaseIterable, NamedValue {
-        case all
-        case any
-        case everyKey = "every-key"
-
-        var policy: JWSSignaturePolicy {
-            switch self {
-            case .all: .all
-            case .any: .any
-            case .everyKey: .everyKey
-            }
-        }
-    }
-
     private static let payload = Option<InputFile>("payload", "The payload of a JWS with a detached payload")
-    private static let required = Option<Required>(
+    private static let required = Option<JWSSignaturePolicy>(
         "signatures",
+        choices: ["all": .all, "any": .any, "every-key": .everyKey],
         "The signatures in a JSON serialization that must be valid (default: all); every-key requires one by each key in the set"
     )
-    private static let understood = Option<NonEmptyText>(
+    private static let understood = Option<String>(
         "crit",
         value: "NAME",
         isRepeatable: true,
@@ -120,9 +107,9 @@ struct JWSVerifyCommand {
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let keys = try VerificationKeys(arguments)
         let token = try TokenInput(arguments, name: "JWS")
-        let payload = try arguments.value(of: payload)
-        let policy = try (arguments.value(of: required) ?? .all).policy
-        let understood = Set(try arguments.values(of: understood).map(\.text))
+        let payload = arguments.value(of: payload)
+        let policy = arguments.value(of: required) ?? .all
+        let understood = Set(arguments.values(of: understood))
         try arguments.checkStandardInput(
             [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput],
             "only one of the key, the JWS and the payload can come from standard input"

@@ -41,7 +41,7 @@ struct PinCommand {
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let operand = arguments.operands.first ?? ""
-        let roots = try arguments.value(of: roots)
+        let roots = arguments.value(of: roots)
         let items: Items
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
             guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }

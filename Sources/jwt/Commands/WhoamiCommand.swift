@@ -40,7 +40,7 @@ struct WhoamiCommand {
     )
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
-        let addresses = try arguments.values(of: from)
+        let addresses = arguments.values(of: from)
         let offers = (addresses.isEmpty ? found() : addresses).map(PlatformOffer.init)
         if console.writesJSON {
             try console.print(JSONObject([("sources", .array(offers.map { .object($0.json) }))]))
@@ -85,32 +85,27 @@ struct PlatformOffer {
     static let kubernetesPath = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
     private let name: String
-    private let claims: RegisteredClaims?
-    private let message: String?
-    let isUsable: Bool
+    private var claims: RegisteredClaims?
+    private var message: String?
+    private(set) var isUsable = false
 
     init(_ address: PlatformSource) {
         name = address.name
-        let source: any TokenSource
         switch address.kind {
         case .gitHubActions:
             let missing = Self.requestVariables.first { !EnvironmentVariable.isSet($0) }
-            claims = nil
             isUsable = missing == nil
             message =
                 missing.map { "\($0) isn't set; the job needs “permissions: id-token: write”" }
                 ?? "the job can request a token for any audience"
-            return
         case .azure, .google:
             // Without a variable, only a request shows whether this is such a machine.
             let variable = address.kind == .google ? "GCE_METADATA_HOST" : "IDENTITY_ENDPOINT"
-            claims = nil
             isUsable = EnvironmentVariable.isSet(variable)
             message =
                 isUsable
                 ? "\(variable) is set: the machine's identity can get tokens for any audience"
                 : "only a request shows whether this machine has an identity; try jwt token --from \(name)"
-            return
         case .vault(let role, _, let jwt):
             let offer = PlatformOffer(jwt)
             let isAddressed = EnvironmentVariable.isSet(VaultEnvironment.address)
@@ -120,25 +115,23 @@ struct PlatformOffer {
                 !isAddressed
                 ? "\(VaultEnvironment.address) isn't set"
                 : offer.message ?? "can log in to Vault as “\(role)”, unless Vault rejects the token"
-            return
-        case .kubernetes(let path):
-            source = FileTokenSource(path: path ?? Self.kubernetesPath)
-        case .spiffe(let path), .file(let path): source = FileTokenSource(path: path)
-        case .gitLab(let variable): source = EnvironmentTokenSource(variable ?? "GITLAB_OIDC_TOKEN")
-        case .environment(let variable): source = EnvironmentTokenSource(variable)
+        case .kubernetes(let path): read(FileTokenSource(path: path ?? Self.kubernetesPath))
+        case .spiffe(let path), .file(let path): read(FileTokenSource(path: path))
+        case .gitLab(let variable): read(EnvironmentTokenSource(variable ?? "GITLAB_OIDC_TOKEN"))
+        case .environment(let variable): read(EnvironmentTokenSource(variable))
         }
+    }
+
+    private mutating func read(_ source: any TokenSource) {
         do {
             let token = try AsynchronousWork.result { try await source.token() }
             claims = token.value.expose { text in
                 guard let claims = try? UnverifiedToken(text).unverifiedClaims else { return nil }
                 return try? JSONDecoder().decode(RegisteredClaims.self, from: claims.serializedData())
             }
-            message = nil
             isUsable = true
         } catch {
-            claims = nil
             message = (error as? WorkloadIdentityError)?.message ?? "\(error)"
-            isUsable = false
         }
     }
 

@@ -7,12 +7,12 @@ struct ConfigurationFile {
         "config",
         "The configuration file (default: ~/.config/jwt/config.json, or jwt/config.json in $XDG_CONFIG_HOME)"
     )
-    static let profile = Option<NonEmptyText>(
+    static let profile = Option<String>(
         "profile",
         value: "NAME",
         "A profile in the configuration file; the options below override its members"
     )
-    static let options = OptionDefinition.section("Profile", [profile, option])
+    static let options = [profile.definition, option.definition]
 
     typealias Profile = [(option: OptionDefinition, text: String)]
 

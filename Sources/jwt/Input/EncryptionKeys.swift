@@ -95,6 +95,8 @@ extension KeyFile {
 /// JWK states `alg`.
 struct EncryptionCandidates {
     let jwk: JWK
+    /// The set of the key, which limits the size of RSA keys.
+    var set: JWKSet?
 
     /// The algorithms for new tokens, from the preferred one.
     private static let preferences: [JWEAlgorithm] = [.ecdhESA256KW, .rsaOAEP256, .a256KW, .a192KW, .a128KW, .dir]
@@ -103,18 +105,16 @@ struct EncryptionCandidates {
     /// the encryption.
     func encryptionKey(
         _ algorithm: JWEAlgorithm? = nil,
-        _ encryption: JWEEncryption? = nil,
-        _ make: (JWK, JWEAlgorithm?, JWEEncryption?) throws(TokenError) -> EncryptionKey =
-            EncryptionKey.init(jwk:algorithm:encryption:)
+        _ encryption: JWEEncryption? = nil
     ) throws(TokenError) -> EncryptionKey {
         do throws(TokenError) {
-            return try make(jwk, algorithm, direct(algorithm) ? encryption : nil)
+            return try key(algorithm, encryption)
         } catch {
             guard algorithm == nil, error.code == .algorithmRequired else { throw error }
         }
         for preference in Self.preferences {
             do throws(TokenError) {
-                return try make(jwk, preference, direct(preference) ? encryption : nil)
+                return try key(preference, encryption)
             } catch  where error.code == .malformedKey && isDamaged {
                 throw error
             } catch {
@@ -122,6 +122,13 @@ struct EncryptionCandidates {
             }
         }
         throw refusal
+    }
+
+    private func key(_ algorithm: JWEAlgorithm?, _ encryption: JWEEncryption?) throws(TokenError) -> EncryptionKey {
+        if let set, let algorithm = algorithm ?? jwk.algorithm.flatMap(JWEAlgorithm.init(rawValue:)) {
+            return try JWKSet(keys: [jwk], maximumRSAKeySize: set.maximumRSAKeySize).encryptionKey(for: algorithm)
+        }
+        return try EncryptionKey(jwk: jwk, algorithm: algorithm, encryption: direct(algorithm) ? encryption : nil)
     }
 
     /// Returns a key for each accepted algorithm, without a list for all that don't need a
@@ -194,7 +201,11 @@ struct KeySetRecipient {
             var reason: TokenError?
             for jwk in named {
                 do throws(TokenError) {
-                    keys.append((jwk, try key(of: jwk, algorithm, encryption)))
+                    guard jwk.keyType != "oct" else {
+                        throw TokenError(.unsupportedKey, "secrets in a key set are ignored")
+                    }
+                    let candidates = EncryptionCandidates(jwk: jwk, set: set)
+                    keys.append((jwk, try candidates.encryptionKey(algorithm, encryption)))
                 } catch {
                     reason = reason ?? error
                 }
@@ -209,24 +220,6 @@ struct KeySetRecipient {
                 throw TokenError(.ambiguousKey, "several keys in the set can encrypt; choose one with --kid")
             }
             return match.key
-        }
-    }
-
-    private func key(
-        of jwk: JWK,
-        _ algorithm: JWEAlgorithm?,
-        _ encryption: JWEEncryption?
-    ) throws(TokenError) -> EncryptionKey {
-        guard jwk.keyType != "oct" else { throw TokenError(.unsupportedKey, "secrets in a key set are ignored") }
-        return try EncryptionCandidates(jwk: jwk).encryptionKey(algorithm, encryption) {
-            jwk,
-            algorithm,
-            _ throws(TokenError) in
-            guard let algorithm = algorithm ?? jwk.algorithm.flatMap(JWEAlgorithm.init(rawValue:)) else {
-                return try EncryptionKey(jwk: jwk)
-            }
-            // The set limits the size of RSA keys.
-            return try JWKSet(keys: [jwk], maximumRSAKeySize: set.maximumRSAKeySize).encryptionKey(for: algorithm)
         }
     }
 }

@@ -170,9 +170,6 @@ struct FileDescriptor: ~Copyable {
         return count < 0 ? nil : Array(bytes.prefix(count))
     }
 
-    /// Keeps the file open while a closure runs, for example to hold a lock.
-    func whileOpen<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
-
     func setMode(_ mode: mode_t) throws(Failure) {
         guard fchmod(number, mode) == 0 else { throw .current }
     }

@@ -100,28 +100,24 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
 struct BodySource: ArgumentValue, Equatable {
     static let placeholder = "TEXT|@FILE"
 
-    private enum Place: Equatable {
-        case text(String)
-        case file(InputFile)
-    }
-
     /// The maximum size in bytes of a body that is held in memory for retries, such as standard
     /// input.
     static let sizeLimit = 64 << 20
 
-    private let place: Place
+    private let text: String
+    /// The file, or `nil` for the text itself.
+    let file: InputFile?
 
     init(argument: String) throws(ValueError) {
-        place =
-            argument.hasPrefix("@")
-            ? .file(try InputFile(argument: String(argument.dropFirst()))) : .text(argument)
+        text = argument
+        file = argument.hasPrefix("@") ? try InputFile(argument: String(argument.dropFirst())) : nil
     }
 
-    var isStandardInput: Bool { place == .file(.standardInput) }
+    var isStandardInput: Bool { file == .standardInput }
 
     /// Returns a body that can be sent again after a rejected token, and streams a regular file.
     func body() throws(CommandFailure) -> HTTPBody {
-        if case .file(let file) = place, !file.isStandardInput, Self.isRegular(file) {
+        if let file, !file.isStandardInput, Self.isRegular(file) {
             return try CommandFailure.reporting(at: file.name) { try .file(URL(filePath: file.path)) }
         }
         return .data(Data(try octets()))
@@ -129,8 +125,7 @@ struct BodySource: ArgumentValue, Equatable {
 
     func jsonBody() throws(CommandFailure) -> HTTPBody {
         let octets = try octets()
-        let name = if case .file(let file) = place { file.name } else { "--json-body" }
-        try CommandFailure.reporting(at: "\(name): the body isn't valid JSON") {
+        try CommandFailure.reporting(at: "\(file?.name ?? "--json-body"): the body isn't valid JSON") {
             // The strict parser accepts only objects, so wrap the value in one.
             let member = Array("{\"value\":".utf8) + octets + Array("}".utf8)
             let object = try JSONObject(parsing: member, limits: .document)
@@ -141,10 +136,7 @@ struct BodySource: ArgumentValue, Equatable {
 
     /// Returns the bytes; the limit applies only to a file.
     func octets(limit: Int = sizeLimit) throws(CommandFailure) -> [UInt8] {
-        switch place {
-        case .text(let text): Array(text.utf8)
-        case .file(let file): try file.read(limit: limit).bytes
-        }
+        if let file { try file.read(limit: limit).bytes } else { Array(text.utf8) }
     }
 
     private static func isRegular(_ file: InputFile) -> Bool {

@@ -3,12 +3,12 @@ import Networking
 import TokenGeneration
 
 struct KeySetSource {
-    private static let set = Option<NonEmptyText>(
+    private static let set = Option<String>(
         "jwks",
         value: "FILE|URL",
         "A JWK Set: a file or an https URL (http only for this machine); the token's kid selects the key"
     )
-    private static let discovery = Option<NonEmptyText>(
+    private static let discovery = Option<String>(
         "discover",
         value: "ISSUER",
         """
@@ -37,16 +37,14 @@ struct KeySetSource {
     }
 
     let issuer: String?
+    private let arguments: ParsedArguments
     private let place: Place
-    private let roots: InputFile?
-    private let timeout: Duration
 
     init?(_ arguments: ParsedArguments) throws(UsageError) {
-        roots = try arguments.value(of: RootsOption.option)
-        timeout = try arguments.value(of: Self.timeout)?.duration ?? .seconds(20)
+        self.arguments = arguments
         let place: Place?
-        issuer = try arguments.value(of: Self.discovery)?.text
-        switch (try arguments.value(of: Self.set)?.text, issuer) {
+        issuer = arguments.value(of: Self.discovery)
+        switch (arguments.value(of: Self.set), issuer) {
         case (let set?, nil): place = try Self.place(ofSet: set, arguments)
         case (nil, let issuer?): place = try Self.place(ofIssuer: issuer, arguments)
         case (nil, nil): place = nil
@@ -55,7 +53,9 @@ struct KeySetSource {
         switch place {
         case .web, .issuer: break
         case .file, nil:
-            if roots != nil { throw arguments.usageError("--roots applies only to keys from a URL") }
+            if arguments.contains(RootsOption.option) {
+                throw arguments.usageError("--roots applies only to keys from a URL")
+            }
         }
         guard let place else { return nil }
         self.place = place
@@ -79,8 +79,11 @@ struct KeySetSource {
             }
             return set
         case .web(let document):
-            let fetched = try document.fetch(roots: RootsOption.roots(roots), timeout: timeout)
-            return try Self.set(Array(fetched), document.name, RSAKeyLimit.message)
+            return try Self.set(
+                Array(document.fetch(roots: roots(), timeout: timeout)),
+                document.name,
+                RSAKeyLimit.message
+            )
         case .issuer(let openID, let oauth):
             return try discover(openID, oauth)
         }
@@ -96,7 +99,7 @@ struct KeySetSource {
     /// Discovers the issuer's keys with OpenID Connect Discovery 1.0 §4, or with RFC 8414 §3 if the
     /// server responds with a 404.
     private func discover(_ openID: WebDocument, _ oauth: WebDocument) throws(CommandFailure) -> JWKSet {
-        let roots = try RootsOption.roots(roots)
+        let roots = try roots()
         var metadata: Data
         var place = openID
         do throws(CommandFailure) {
@@ -118,8 +121,13 @@ struct KeySetSource {
         else {
             throw CommandFailure(.failed, "\(place.name): the metadata has no https URL for the keys (jwks_uri)")
         }
-        let fetched = Array(try document.fetch(roots: roots, timeout: timeout))
-        return try Self.set(fetched, document.name, RSAKeyLimit.message)
+        return try Self.set(Array(document.fetch(roots: roots, timeout: timeout)), document.name, RSAKeyLimit.message)
+    }
+
+    private var timeout: Duration { arguments.value(of: Self.timeout)?.duration ?? .seconds(20) }
+
+    private func roots() throws(CommandFailure) -> TrustRoots {
+        try RootsOption.roots(arguments.value(of: RootsOption.option))
     }
 
     private static func set(
@@ -142,8 +150,7 @@ struct KeySetSource {
             }
             return .web(document)
         }
-        // The text isn't empty.
-        return .file(InputFile(path: text))
+        return .file(try arguments.parse(text, named: set.spelling))
     }
 
     private static func place(ofIssuer issuer: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {

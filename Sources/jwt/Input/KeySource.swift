@@ -6,10 +6,7 @@ struct KeySource: Equatable {
     static let section = "Key"
 
     static let file = key("The private key: PEM, DER or JWK")
-    static let algorithm = Option<JWSAlgorithm>(
-        "alg",
-        "The algorithm, for a key that doesn't state it, such as an RSA key in PEM"
-    )
+    static let algorithm = algorithm("The algorithm, for a key that doesn't state it, such as an RSA key in PEM")
     static let environment = Option<EnvironmentVariable>(
         "key-env",
         "The environment variable with the key, instead of --key"
@@ -23,16 +20,20 @@ struct KeySource: Equatable {
         file: "The file with the password of an encrypted private key",
         environment: "The environment variable with the password"
     )
-
     static let passwordPrompt = Flag("password", "Type the password on the terminal, which doesn't show it")
 
     static let options = OptionDefinition.section(section, [environment, secret, password])
 
     static let signingOptions = OptionDefinition.section(section, [file, algorithm]) + options
 
-    /// Returns the `--key` option of a command.
-    static func key(isRepeatable: Bool = false, _ summary: String) -> Option<InputFile> {
+    static func key(isRepeatable: Bool = false, _ summary: String = "") -> Option<InputFile> {
         Option("key", aliases: ["key-file"], short: "k", isRepeatable: isRepeatable, summary)
+    }
+
+    static func algorithm(_ summary: String = "") -> Option<JWSAlgorithm> { Option("alg", summary) }
+
+    static func keyID(_ summary: String = "") -> Option<String> {
+        Option("kid", aliases: ["keyid", "key-id"], value: "ID", summary)
     }
 
     private enum Place: Equatable {
@@ -46,11 +47,7 @@ struct KeySource: Equatable {
     private var algorithmOption = "--alg"
 
     init?(_ arguments: ParsedArguments, key: Option<InputFile>) throws(UsageError) {
-        try self.init(arguments, file: arguments.value(of: key), named: key.definition.spelling)
-    }
-
-    init?(_ arguments: ParsedArguments, operand: Int) throws(UsageError) {
-        try self.init(arguments, file: arguments.operand(operand, named: "KEY"), named: "KEY")
+        try self.init(arguments, file: arguments.value(of: key), named: key.spelling)
     }
 
     init(
@@ -73,22 +70,22 @@ struct KeySource: Equatable {
         password = nil
     }
 
-    static func required(_ arguments: ParsedArguments, key: Option<InputFile> = file) throws(UsageError) -> KeySource {
-        guard let source = try KeySource(arguments, key: key) else {
+    static func required(_ arguments: ParsedArguments) throws(UsageError) -> KeySource {
+        guard let source = try KeySource(arguments, key: file) else {
             throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
         }
         return source
     }
 
-    private init?(_ arguments: ParsedArguments, file: InputFile?, named name: String) throws(UsageError) {
-        secretEncoding = try arguments.value(of: Self.secret)
+    init?(_ arguments: ParsedArguments, file: InputFile?, named name: String) throws(UsageError) {
+        secretEncoding = arguments.value(of: Self.secret)
         password = try PasswordSource(arguments, Self.password, prompt: Self.passwordPrompt)
-        let variable = try arguments.value(of: Self.environment)
+        let variable = arguments.value(of: Self.environment)
         switch (file, variable) {
         case (let file?, nil): place = .file(file)
         case (nil, let variable?): place = .environment(variable)
         case (_?, _?):
-            throw arguments.usageError("\(name) and \(Self.environment.definition.spelling) can't be combined")
+            throw arguments.usageError("\(name) and \(Self.environment.spelling) can't be combined")
         case (nil, nil):
             let others = [Self.secret.definition] + Self.password.definitions
             if let option = others.first(where: arguments.contains) {
@@ -110,7 +107,7 @@ struct KeySource: Equatable {
     var name: String {
         switch place {
         case .file(let file): file.name
-        case .environment: Self.environment.definition.spelling
+        case .environment: Self.environment.spelling
         }
     }
 

@@ -1,5 +1,4 @@
 import Glibc
-import OAuth2
 import Synchronization
 
 struct SecretOptions: CommandOption {
@@ -13,6 +12,16 @@ struct SecretOptions: CommandOption {
         self.file = Option("\(name)-file", file)
         self.environment = Option("\(name)-env", environment)
         self.noun = noun
+    }
+
+    /// Creates the options for a secret that the phrase names.
+    init(_ name: String, noun: String = "password", _ phrase: String) {
+        self.init(
+            name,
+            noun: noun,
+            file: "The file with \(phrase)",
+            environment: "The environment variable with \(phrase)"
+        )
     }
 }
 
@@ -28,9 +37,9 @@ struct PasswordSource: Equatable {
 
     init?(_ arguments: ParsedArguments, _ options: SecretOptions, prompt: Flag? = nil) throws(UsageError) {
         noun = options.noun
-        let (file, environment) = (options.file.definition.spelling, options.environment.definition.spelling)
+        let (file, environment) = (options.file.spelling, options.environment.spelling)
         let isTyped = prompt.map { arguments.contains($0) } ?? false
-        switch (try arguments.value(of: options.file), try arguments.value(of: options.environment), isTyped) {
+        switch (arguments.value(of: options.file), arguments.value(of: options.environment), isTyped) {
         case (let file?, nil, false): place = .file(file)
         case (nil, let variable?, false): place = .environment(variable, option: environment)
         case (nil, nil, true): place = .terminal
@@ -57,10 +66,6 @@ struct PasswordSource: Equatable {
             if let warning = content.status?.secretWarning(file.name, noun) { console.warn(warning) }
             return text
         }
-    }
-
-    func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
-        Secret(try read(warningOn: console))
     }
 }
 

@@ -28,9 +28,9 @@ struct WebDocument {
     }
 
     func fetch(roots: TrustRoots, timeout: Duration) throws(CommandFailure) -> Data {
-        do {
-            let url = url
-            return try AsynchronousWork.result {
+        let url = url
+        return try CommandFailure.reporting(at: name, advice: { ($0 as? NetworkError)?.trustAdvice ?? "" }) {
+            try AsynchronousWork.result {
                 let transport = try CurlTransport(
                     configuration: CurlTransport.Configuration(tls: TLSConfiguration(trustRoots: roots))
                 )
@@ -50,14 +50,6 @@ struct WebDocument {
                     throw error
                 }
             }
-        } catch let error as NetworkError {
-            throw CommandFailure(.failed, "\(name): \(error.message)\(error.trustAdvice)", cause: error)
-        } catch let error as ServerError {
-            throw CommandFailure(.failed, "\(name): the server responded with \(error.errorCode)", cause: error)
-        } catch let error as AsynchronousWork.Unavailable {
-            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
-        } catch {
-            throw CommandFailure(.failed, "\(name): can't be fetched", cause: error)
         }
     }
 }
@@ -76,25 +68,19 @@ enum RootsOption {
 }
 
 enum AsynchronousWork {
-    struct Unavailable: Error, CustomStringConvertible {
-        var description: String { "requests need /proc, which isn't mounted; mount it as container engines do" }
+    struct Unavailable: DescribedError {
+        let message = "requests need /proc, which isn't mounted; mount it as container engines do"
     }
 
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         guard cprocess_can_run_tasks() else { throw Unavailable() }
         let outcome = Outcome<Value>()
-        let work = Task {
-            do {
-                let value = try await body()
-                outcome.result.withLock { $0 = .success(value) }
-            } catch {
-                outcome.result.withLock { $0 = .failure(error) }
-            }
-        }
+        let work = Task { try await body() }
         // A task frees its values before others learn that it has ended. If it signaled the end
         // itself, the process could exit at the same time.
         Task {
-            await work.value
+            let result = await work.result
+            outcome.result.withLock { $0 = result }
             outcome.semaphore.signal()
         }
         while true {

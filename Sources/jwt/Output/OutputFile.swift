@@ -7,18 +7,22 @@ struct OutputFile: ArgumentValue, Equatable {
     static let valueKind = OptionDefinition.ValueKind.file
     static let placeholder = "FILE"
 
+    static let force = Flag("force", short: "f", "Replace an existing file")
+
+    static func option(_ summary: String = "") -> Option<OutputFile> {
+        Option("out", aliases: ["output"], short: "o", summary)
+    }
+
     let path: String
 
     init(argument: String) throws(ValueError) {
         guard !argument.isEmpty, !argument.hasSuffix("/") else {
             throw ValueError(message: "must name a file, or - for standard output")
         }
-        path = Self.namesOfStandardOutput.contains(argument) ? "-" : argument
+        path = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(argument) ? "-" : argument
     }
 
     private init(path: String) { self.path = path }
-
-    private static let namesOfStandardOutput = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
 
     var isStandardOutput: Bool { path == "-" }
 }

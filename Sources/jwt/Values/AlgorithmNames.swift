@@ -10,7 +10,9 @@ extension JWSAlgorithm: NamedValue {
     static let names = implemented.map(\.rawValue)
 
     init(argument: String) throws(ValueError) {
-        guard let algorithm = Self.known.first(where: { $0.rawValue == argument }) else { throw Self.unknownName }
+        guard let algorithm = Self.known.first(where: { $0.rawValue == argument }) else {
+            throw ValueError(expecting: Self.names)
+        }
         self = algorithm
     }
 }
@@ -22,7 +24,7 @@ extension JWEAlgorithm: NamedValue {
     init(argument: String) throws(ValueError) {
         guard let algorithm = Self(rawValue: argument) else {
             let reason = argument == "RSA1_5" ? "; RSA1_5 isn't supported, because its padding is broken" : ""
-            throw ValueError(message: Self.unknownName.message + reason)
+            throw ValueError(message: ValueError(expecting: Self.names).message + reason)
         }
         self = algorithm
     }
@@ -42,7 +44,9 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
     case encryption(JWEAlgorithm)
 
     static let placeholder = "ALG"
-    static let valueKind = OptionDefinition.ValueKind.choice(JWSAlgorithm.names + encryptionNames)
+    static let valueKind = OptionDefinition.ValueKind.choice(names)
+
+    private static let names = JWSAlgorithm.names + encryptionNames
 
     /// The names of the algorithms for encryption, without those for passwords.
     static let encryptionNames = JWEAlgorithm.implemented.filter { !$0.usesPassword }.map(\.rawValue)
@@ -53,9 +57,7 @@ enum GeneratedAlgorithm: ArgumentValue, Equatable {
         } else if let algorithm = JWEAlgorithm(rawValue: argument), !algorithm.usesPassword {
             self = .encryption(algorithm)
         } else {
-            throw ValueError(
-                message: "must be one of " + (JWSAlgorithm.names + Self.encryptionNames).joined(separator: ", ")
-            )
+            throw ValueError(expecting: Self.names)
         }
     }
 

@@ -51,43 +51,30 @@ struct OriginArgument: ArgumentValue, Equatable {
 /// A header field in the form `NAME: VALUE`, or `@FILE` for a file with one field per line, which
 /// other users can't see.
 struct HeaderField: ArgumentValue, Equatable {
-    private enum Place: Equatable {
-        case here(HTTPHeaders.Field)
-        case file(InputFile)
-    }
-
-    private let place: Place
+    private let source: BodySource
 
     init(argument: String) throws(ValueError) {
-        if argument.hasPrefix("@") {
-            place = .file(try InputFile(argument: String(argument.dropFirst())))
-        } else {
-            guard let field = Self.field(argument) else {
-                throw ValueError(message: "must be NAME: VALUE, or @FILE for a file with one field per line")
-            }
-            place = .here(field)
+        source = try BodySource(argument: argument)
+        guard isFile || Self.field(argument) != nil else {
+            throw ValueError(message: "must be NAME: VALUE, or @FILE for a file with one field per line")
         }
     }
 
-    var isStandardInput: Bool { place == .file(.standardInput) }
-    var isFile: Bool { if case .file = place { true } else { false } }
+    var isStandardInput: Bool { source.isStandardInput }
+    var isFile: Bool { source.file != nil }
 
     func fields() throws(CommandFailure) -> [HTTPHeaders.Field] {
-        switch place {
-        case .here(let field): return [field]
-        case .file(let file):
-            let lines = try file.read().bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            var fields: [HTTPHeaders.Field] = []
-            for (index, line) in lines.enumerated() {
-                let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
-                if line.isEmpty { continue }
-                guard let text = String(validating: line, as: UTF8.self), let field = Self.field(text) else {
-                    throw CommandFailure(.failed, "\(file.name): line \(index + 1) isn't NAME: VALUE")
-                }
-                fields.append(field)
+        let octets = try source.octets(limit: InputFile.sizeLimit)
+        var fields: [HTTPHeaders.Field] = []
+        for (index, line) in octets.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            let line = line.last == 0x0D ? line.dropLast() : line
+            if line.isEmpty { continue }
+            guard let text = String(validating: line, as: UTF8.self), let field = Self.field(text) else {
+                throw CommandFailure(.failed, "\(source.file?.name ?? ""): line \(index + 1) isn't NAME: VALUE")
             }
-            return fields
+            fields.append(field)
         }
+        return fields
     }
 
     private static func field(_ text: String) -> HTTPHeaders.Field? {

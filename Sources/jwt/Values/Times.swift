@@ -202,19 +202,6 @@ struct TimeSpan: ArgumentValue, Equatable {
     }
 }
 
-/// The lifetime of a new token, which is negative for one that has already expired.
-struct Lifetime: ArgumentValue, Equatable {
-    static let placeholder = TimeSpan.placeholder
-
-    let seconds: Int
-
-    init(argument: String) throws(ValueError) {
-        let isPast = argument.hasPrefix("-")
-        let span = try TimeSpan(argument: isPast ? String(argument.dropFirst()) : argument)
-        seconds = isPast ? -span.seconds : span.seconds
-    }
-}
-
 enum RelativeTime {
     private static let units: [(name: String, seconds: Double)] = [
         ("year", 31_556_952), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1),

@@ -155,6 +155,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         -k a --jwks b => --key, --jwks and --discover can't be combined
         -k a --roots b => --roots applies only to keys from a URL
         --jwks - => the key and the token can't both come from standard input
+        --jwks /dev/stdin => the key and the token can't both come from standard input
         $ jwt encrypt
         file => missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL, --password-file FILE or --password
         -k - => only one of the keys, the password and the content can come from standard input
@@ -375,6 +376,14 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         -X POST GET https://x $S => --request and METHOD can't be combined
         -Xpost https://x $S => --request must be uppercase, such as GET
         --insecure https://x => unknown option --insecure; certificates are always verified; use --roots FILE
+        -k https://x $S => \
+        URL is missing; -k is --key FILE here, and certificates are always verified; use --roots FILE
+        https://x -k => \
+        --key needs a value: --key FILE; -k is --key FILE here, and certificates are always verified; use --roots FILE
+        -k -H 'A: b' https://x => \
+        --key needs a value, but --header follows; -k is --key FILE here, and certificates are always verified; use \
+        --roots FILE
+        -k key.pem => URL is missing
         https://x --signature-alg ES256 $S => --signature-alg requires --http-signature
         https://x --signature-keyid a $S => --signature-keyid requires --http-signature
         https://x --signature-profile standard $S => --signature-profile requires --http-signature

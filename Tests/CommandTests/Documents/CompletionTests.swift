@@ -61,7 +61,7 @@ struct CompletionTests {
         let definition = CommandDefinition(
             name: "try",
             summary: "It's [odd]: a \\ b",
-            options: [Option<NonEmptyText>("name", short: "n", value: "A:B", "It's [odd]: a \\ b")]
+            options: [Option<String>("name", short: "n", value: "A:B", "It's [odd]: a \\ b")]
         )
         let root = CommandDefinition(name: "jwt", summary: "Do", subcommands: [definition])
         let script = shell == "zsh" ? ZshCompletion(root: root).script : FishCompletion(root: root).script

@@ -152,7 +152,7 @@ struct HelpTests {
     }
 
     @Test(
-        "Gives each option of a command names that no other has",
+        "Gives each option of a command a summary, and names that no other has",
         arguments: CommandNode.all(in: Program.definition).map(\.words)
     )
     func names(words: String) throws {
@@ -161,6 +161,7 @@ struct HelpTests {
         // A flag and an option can share a name, for a password that is typed or not.
         let names = options.flatMap { [$0.longName] + $0.aliases }
         #expect(Set(names).count == names.count, "\(names.filter { name in names.count { $0 == name } > 1 })")
+        #expect(options.allSatisfy { !$0.summary.isEmpty })
         let letters = options.compactMap(\.shortName)
         #expect(Set(letters).count == letters.count)
     }

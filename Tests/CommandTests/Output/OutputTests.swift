@@ -7,8 +7,8 @@ import Testing
 
 @testable import jwt
 
-@Suite("ProgressBar", .computing)
-struct ProgressBarTests {
+@Suite("Progress of a batch", .computing)
+struct ProgressLineTests {
     private let halfway = TransferProgress(
         state: .running,
         completedBytes: 1_500_000,
@@ -16,65 +16,61 @@ struct ProgressBarTests {
         bytesPerSecond: 500_000
     )
 
-    private func bar(_ label: String = "a.zip", columns: Int = 100) -> ProgressBar {
-        ProgressBar(label, columns: columns, write: nil)
+    private func progress(_ label: String = "a.zip", columns: Int = 100) -> BatchProgress {
+        BatchProgress(label, columns: columns, total: 1) { _ in }
     }
 
     @Test("Shows all known values in the line")
     func line() {
         let tail = " 50% 1.5 MB of 3.0 MB, 500.0 kB/s, 0:03 left"
         let half = String(repeating: "#", count: 14) + String(repeating: ".", count: 15)
-        #expect(bar().line(halfway) == "a.zip [\(half)] \(tail)")
-        #expect(bar().line(TransferProgress(state: .running, completedBytes: 999)) == "a.zip 999 B")
-        #expect(bar().line(TransferProgress(state: .paused, completedBytes: 1000)) == "a.zip 1.0 kB, paused")
+        #expect(progress().line(halfway) == "a.zip [\(half)] \(tail)")
         let done = TransferProgress(state: .completed, completedBytes: 7, totalBytes: 7)
-        #expect(bar().line(done).hasSuffix("] 100% 7 B, completed"))
+        #expect(progress().line(done).hasSuffix("] 100% 7 B, completed"))
         let slow = TransferProgress(state: .running, completedBytes: 0, totalBytes: 7_300_000, bytesPerSecond: 1000)
-        #expect(bar().line(slow).hasSuffix("0% 0 B of 7.3 MB, 1.0 kB/s, 2:01:40 left"))
+        #expect(progress().line(slow).hasSuffix("0% 0 B of 7.3 MB, 1.0 kB/s, 2:01:40 left"))
     }
 
     @Test("Keeps the line within the terminal's width", arguments: [1, 20, 40, 60, 80, 200])
     func width(columns: Int) {
         let label = String(repeating: "label ", count: 40)
-        for progress in [
+        for shown in [
             halfway, TransferProgress(state: .waiting),
             TransferProgress(state: .running, completedBytes: .max, totalBytes: .max, bytesPerSecond: 1e300),
         ] {
-            #expect(bar(label, columns: columns).line(progress).count < max(20, columns))
+            #expect(progress(label, columns: columns).line(shown).count < max(20, columns))
         }
     }
 
-    @Test("Removes control characters from the label")
-    func label() {
-        let line = bar("a\u{1B}[2Jb\r\nc\u{7}").line(TransferProgress(state: .running))
-        #expect(line == "a[2Jbc 0 B")
-    }
-
-    @Test("Updates at most ten times per second, and ends the line with the transfer")
+    @Test("Appears after a second, updates at most ten times per second, and ends the line")
     func rate() {
         let time = ManualTime()
         let lines = Mutex<[String]>([])
-        let bar = ProgressBar("a", columns: 80, timeSource: time.timeSource) { text in
+        var progress = BatchProgress("a", columns: 80, total: 200, timeSource: time.timeSource) { text in
             lines.withLock { $0.append(text) }
         }
-        for _ in 0..<100 {
-            bar.show(halfway)
+        for count in 0..<200 {
+            progress.move(to: count)
             time.advance(by: .milliseconds(10))
         }
         #expect(lines.withLock(\.count) == 10)
-        bar.show(TransferProgress(state: .failed, completedBytes: 1))
-        bar.show(halfway)
+        progress.end()
+        progress.end(isComplete: true)
         let all = lines.withLock { $0 }
         #expect(all.count == 11)
         #expect(all.allSatisfy { $0.hasPrefix("\r") && $0.contains("\u{1B}[K") })
-        #expect(all.filter { $0.hasSuffix("\n") } == ["\ra 1 B, failed\u{1B}[K\n"])
+        #expect(all.filter { $0.hasSuffix("failed\u{1B}[K\n") }.count == 1 && all.last?.hasSuffix("\n") == true)
     }
 
-    @Test("Writes nothing without a terminal")
+    @Test("Shows nothing of a short batch")
     func silence() {
-        // The bar has no output. The calls must not fail.
-        bar().show(halfway)
-        bar().show(TransferProgress(state: .completed))
+        let lines = Mutex<[String]>([])
+        var progress = BatchProgress("a", columns: 80, total: 2, timeSource: ManualTime().timeSource) { text in
+            lines.withLock { $0.append(text) }
+        }
+        progress.move(to: 1)
+        progress.end(isComplete: true)
+        #expect(lines.withLock { $0 } == [])
     }
 }
 

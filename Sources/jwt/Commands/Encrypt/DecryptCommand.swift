@@ -2,13 +2,7 @@ import Foundation
 import TokenGeneration
 
 struct DecryptCommand {
-    private static let out = Option<OutputFile>(
-        "out",
-        aliases: ["output"],
-        short: "o",
-        "The file for the content, readable only by you (default: standard output)"
-    )
-    private static let force = Flag("force", short: "f", "Replace an existing file")
+    private static let out = OutputFile.option()
 
     /// The maximum size of a token in bytes: the largest content in base64url, and the other parts.
     private static let sizeLimit = EncryptCommand.contentLimit / 3 * 4 + (1 << 20)
@@ -29,7 +23,14 @@ struct DecryptCommand {
             or the result of jwt verify with --nested.
             """,
         ],
-        options: [out, force, DecryptionOptions.options, NestedVerification.options],
+        options: [
+            OptionDefinition.table([
+                out: "The file for the content, readable only by you (default: standard output)",
+                OutputFile.force: nil,
+                DecryptionOptions.options: nil,
+                NestedVerification.options: nil,
+            ])
+        ],
         operands: [
             OperandDefinition(name: "JWE", summary: "The encrypted token; reads standard input if it is - or omitted")
         ],
@@ -48,18 +49,18 @@ struct DecryptCommand {
         action: { try DecryptCommand($0).run(on: $1) }
     )
 
+    private let arguments: ParsedArguments
     private let options: DecryptionOptions
     private let nested: NestedVerification?
     private let token: TokenInput
-    private let out: OutputFile
-    private let force: Bool
+
+    private var out: OutputFile { arguments.value(of: Self.out) ?? .standardOutput }
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
+        self.arguments = arguments
         options = try DecryptionOptions(arguments)
         nested = try NestedVerification(arguments)
         token = try TokenInput(arguments, name: "JWE")
-        out = try arguments.value(of: Self.out) ?? .standardOutput
-        force = arguments.contains(Self.force)
         try arguments.checkStandardInput(
             [options.takesStandardInput, nested?.takesStandardInput, token.isStandardInput],
             "only one of the keys, the password and the JWE can come from standard input"
@@ -109,7 +110,8 @@ struct DecryptCommand {
     }
 
     private func save(_ content: Data) throws(CommandFailure) {
-        try StagedFile(path: out.path, mode: 0o600, octets: Array(content), replaces: force).commit()
+        let replaces = arguments.contains(OutputFile.force)
+        try StagedFile(path: out.path, mode: 0o600, octets: Array(content), replaces: replaces).commit()
     }
 
     private func report(_ jwe: DecryptedJWE) -> JSONObject {
@@ -123,61 +125,50 @@ struct DecryptCommand {
 }
 
 struct DecryptionOptions {
-    private static let key = KeySource.key(
-        "The private key or the secret: PEM, DER, JWK or JWK Set; without a key, the token needs a password"
-    )
-    private static let secret = Option<SecretEncoding>("secret", "Read the key as a raw secret in this encoding")
+    private static let key = KeySource.key()
+    private static let secret = Option<SecretEncoding>("secret")
     private static let password = SecretOptions(
         "password",
         file: "The file with the password of the token or, with a key, of the encrypted private key",
         environment: "The environment variable with the password"
     )
-    private static let algorithm = Option<JWEAlgorithm>(
-        "alg",
-        isRepeatable: true,
-        """
-        An accepted algorithm (default: the one that the JWK states, or all for the key's type; with a password, all \
-        of PBES2); RSA1_5 is never accepted
-        """
-    )
-    private static let encryption = Option<JWEEncryption>(
-        "enc",
-        isRepeatable: true,
-        "An accepted content encryption: \(JWEEncryption.names.joined(separator: ", ")) (default: all of them)"
-    )
-    private static let maximumIterations = Option<IterationCount>(
-        "max-iterations",
-        value: "NUMBER",
-        "The maximum number of PBKDF2 iterations for a password, which the sender chooses (default: 1000000)"
-    )
-    private static let understood = Option<NonEmptyText>(
-        "crit",
-        value: "NAME",
-        isRepeatable: true,
-        "A critical header parameter that you process"
-    )
+    private static let algorithm = Option<JWEAlgorithm>("alg", isRepeatable: true)
+    private static let encryption = Option<JWEEncryption>("enc", isRepeatable: true)
+    private static let maximumIterations = Option<Int>("max-iterations", in: 1_000...10_000_000)
+    private static let understood = Option<String>("crit", value: "NAME", isRepeatable: true)
 
     static let options =
-        OptionDefinition.section(
-            KeySource.section,
-            [key, KeySource.environment, secret, password, KeySource.passwordPrompt]
-        )
-        + OptionDefinition.section("Accepted algorithms", [algorithm, encryption, maximumIterations, understood])
+        OptionDefinition.table([
+            key: "The private key or the secret: PEM, DER, JWK or JWK Set; without a key, the token needs a password",
+            KeySource.environment: nil,
+            secret: "Read the key as a raw secret in this encoding",
+            password: nil,
+            KeySource.passwordPrompt: nil,
+        ]).section(KeySource.section)
+        + OptionDefinition.table([
+            algorithm: """
+            An accepted algorithm (default: the one that the JWK states, or all for the key's type; with a password, all \
+            of PBES2); RSA1_5 is never accepted
+            """,
+            encryption:
+                "An accepted content encryption: \(JWEEncryption.names.joined(separator: ", ")) (default: all of them)",
+            maximumIterations:
+                "The maximum number of PBKDF2 iterations for a password, which the sender chooses (default: 1000000)",
+            understood: "A critical header parameter that you process",
+        ]).section("Accepted algorithms")
 
+    private let arguments: ParsedArguments
     private let key: KeySource?
     private let password: PasswordSource?
     private let algorithms: [JWEAlgorithm]?
     private let encryptions: [JWEEncryption]
-    private let maximumIterations: Int
-    private let understood: Set<String>
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let algorithms = try arguments.values(of: Self.algorithm)
-        let encryptions = try arguments.values(of: Self.encryption)
+        self.arguments = arguments
+        let algorithms = arguments.values(of: Self.algorithm)
+        let encryptions = arguments.values(of: Self.encryption)
         self.algorithms = algorithms.isEmpty ? nil : algorithms
         self.encryptions = encryptions.isEmpty ? JWEEncryption.implemented : encryptions
-        maximumIterations = try arguments.value(of: Self.maximumIterations)?.number ?? 1_000_000
-        understood = Set(try arguments.values(of: Self.understood).map(\.text))
         let hasKey = arguments.contains(Self.key) || arguments.contains(KeySource.environment)
         key = hasKey ? try KeySource(arguments, key: Self.key) : nil
         password = hasKey ? nil : try PasswordSource(arguments, Self.password, prompt: KeySource.passwordPrompt)
@@ -204,9 +195,9 @@ struct DecryptionOptions {
         var policy = DecryptionPolicy(
             algorithms: Set(algorithms ?? keys.map(\.algorithm)),
             encryptions: Set(encryptions),
-            maximumPasswordIterations: password == nil ? 0 : maximumIterations
+            maximumPasswordIterations: password == nil ? 0 : arguments.value(of: Self.maximumIterations) ?? 1_000_000
         )
-        policy.understoodExtensions = understood
+        policy.understoodExtensions = Set(arguments.values(of: Self.understood))
         policy.limits = limits
         // A single remaining key is used even if its kid differs, as for verification.
         let headers = [token.unverifiedProtectedHeader, token.unprotectedHeader] + token.recipientHeaders
@@ -255,11 +246,12 @@ struct DecryptionOptions {
 }
 
 struct NestedVerification {
-    private static let nested = Flag(
-        "nested",
-        "Require a signed token inside (a nested JWT), verify it, and print its claims"
-    )
-    static let options = OptionDefinition.section("Nested token", [nested, SignerKeys.options]) + PolicyOptions.options
+    private static let nested = Flag("nested")
+    static let options =
+        OptionDefinition.table([
+            nested: "Require a signed token inside (a nested JWT), verify it, and print its claims",
+            SignerKeys.options: nil,
+        ]).section("Nested token") + PolicyOptions.options
 
     private let keys: VerificationKeys
     private let policy: PolicyOptions

@@ -67,7 +67,7 @@ struct EncryptCommand {
         claims = try ClaimOptions(arguments)
         signature = try NestedSignature(arguments)
         form = try EncryptionForm(arguments, recipientCount: recipients.count)
-        let claimsFile = try arguments.value(of: ClaimOptions.claims)
+        let claimsFile = arguments.value(of: ClaimOptions.claims)
         let hasClaims = claimsFile != nil || !claims.isEmpty
         if arguments.contains(NestedSignature.nested) {
             content = signature == nil ? .signedToken : .claims
@@ -141,26 +141,23 @@ struct EncryptCommand {
 }
 
 struct EncryptionForm {
-    private static let serialization = Option<SignatureForm.Serialization>(
-        "format",
-        """
+    private static let serialization = Option<SignatureForm.Serialization>("format")
+    private static let additionalData = Option<BodySource>("aad")
+
+    static let options = OptionDefinition.table([
+        serialization: """
         A single line with five parts (default), or JSON: flattened (default with --aad), or general with a list of \
         recipients (default with several)
-        """
-    )
-    private static let additionalData = Option<BodySource>(
-        "aad",
-        "Data that the token authenticates and carries unencrypted; requires JSON"
-    )
-
-    static let options = OptionDefinition.section("Form", [serialization, additionalData])
+        """,
+        additionalData: "Data that the token authenticates and carries unencrypted; requires JSON",
+    ]).section("Form")
 
     let serialization: SignatureForm.Serialization
     private let additionalData: BodySource?
 
     init(_ arguments: ParsedArguments, recipientCount: Int) throws(UsageError) {
-        additionalData = try arguments.value(of: Self.additionalData)
-        let stated = try arguments.value(of: Self.serialization)
+        additionalData = arguments.value(of: Self.additionalData)
+        let stated = arguments.value(of: Self.serialization)
         let isGeneral = recipientCount > 1
         serialization = stated ?? (isGeneral ? .general : additionalData == nil ? .compact : .json)
         try arguments.reject([
@@ -195,28 +192,20 @@ struct EncryptionForm {
 }
 
 struct NestedSignature {
-    static let nested = Flag(
-        "nested",
-        """
+    static let nested = Flag("nested")
+    private static let key = Option<InputFile>("sign-key")
+    private static let algorithm = Option<JWSAlgorithm>("sign-alg")
+    private static let password = SecretOptions("sign-password", "the password of --sign-key")
+
+    static let options = OptionDefinition.table([
+        nested: """
         Create a nested JWT: sign the claims with --sign-key, then encrypt the signed token; without --sign-key, the \
         input is a signed token
-        """
-    )
-    private static let key = Option<InputFile>(
-        "sign-key",
-        "The private key that signs: PEM, DER or JWK; its kid is that of the JWK"
-    )
-    private static let algorithm = Option<JWSAlgorithm>(
-        "sign-alg",
-        "The signature algorithm, for a key that doesn't state it"
-    )
-    private static let password = SecretOptions(
-        "sign-password",
-        file: "The file with the password of --sign-key",
-        environment: "The environment variable with the password of --sign-key"
-    )
-
-    static let options = OptionDefinition.section("Nested token", [nested, key, algorithm, password])
+        """,
+        key: "The private key that signs: PEM, DER or JWK; its kid is that of the JWK",
+        algorithm: "The signature algorithm, for a key that doesn't state it",
+        password: nil,
+    ]).section("Nested token")
 
     private let source: KeySource
     private let algorithm: JWSAlgorithm?
@@ -226,9 +215,9 @@ struct NestedSignature {
         for option in Self.options.dropFirst() where !isNested && arguments.contains(option) {
             throw arguments.usageError("\(option.spelling) requires --nested")
         }
-        algorithm = try arguments.value(of: Self.algorithm)
+        algorithm = arguments.value(of: Self.algorithm)
         let password = try PasswordSource(arguments, Self.password)
-        guard let file = try arguments.value(of: Self.key) else {
+        guard let file = arguments.value(of: Self.key) else {
             for option in Self.options.dropFirst(2) where arguments.contains(option) {
                 throw arguments.usageError("\(option.spelling) requires --sign-key")
             }
@@ -238,7 +227,7 @@ struct NestedSignature {
             arguments,
             file: file,
             password: password,
-            algorithmOption: Self.algorithm.definition.spelling
+            algorithmOption: Self.algorithm.spelling
         )
     }
 

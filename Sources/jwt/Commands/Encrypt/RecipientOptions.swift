@@ -1,43 +1,35 @@
 import TokenGeneration
 
 struct RecipientOptions {
-    private static let key = KeySource.key(
-        isRepeatable: true,
-        """
-        The recipient's key: a public key or certificate in PEM or DER, a JWK or a JWK Set; a private key encrypts \
-        with its public part
-        """
-    )
-    private static let secret = Option<SecretEncoding>("secret", "Read the key as a raw secret in this encoding")
-    private static let algorithm = Option<JWEAlgorithm>(
-        "alg",
-        """
-        The algorithm, for a key that doesn't state it (default: ECDH-ES+A256KW, RSA-OAEP-256, AES key wrap or dir for \
-        a secret by its size, PBES2-HS512+A256KW for a password)
-        """
-    )
-    private static let encryption = Option<JWEEncryption>(
-        "enc",
-        "The content encryption: \(JWEEncryption.names.joined(separator: ", ")) (default: A256GCM)"
-    )
-    private static let password = SecretOptions(
-        "password",
-        file: "The file with a password to encrypt with",
-        environment: "The environment variable with a password to encrypt with"
-    )
-    private static let prompt = Flag(
-        "password",
-        "Encrypt with a password that you type twice on the terminal, which doesn't show it"
-    )
-    private static let iterations = Option<IterationCount>(
-        "iterations",
-        value: "NUMBER",
-        "The number of PBKDF2 iterations for a password (default: 210000, or 600000 for PBES2-HS256+A128KW)"
-    )
+    private static let key = KeySource.key(isRepeatable: true)
+    private static let secret = Option<SecretEncoding>("secret")
+    private static let algorithm = Option<JWEAlgorithm>("alg")
+    private static let encryption = Option<JWEEncryption>("enc")
+    private static let password = SecretOptions("password", "a password to encrypt with")
+    private static let prompt = Flag("password")
+    private static let iterations = Option<Int>("iterations", in: 1_000...10_000_000)
 
     static let options =
-        OptionDefinition.section(KeySource.section, [key, KeySource.environment, secret, algorithm, encryption])
-        + KeySetSource.recipientOptions + OptionDefinition.section(KeySource.section, [password, prompt, iterations])
+        OptionDefinition.table([
+            key: """
+            The recipient's key: a public key or certificate in PEM or DER, a JWK or a JWK Set; a private key encrypts \
+            with its public part
+            """,
+            KeySource.environment: nil,
+            secret: "Read the key as a raw secret in this encoding",
+            algorithm: """
+            The algorithm, for a key that doesn't state it (default: ECDH-ES+A256KW, RSA-OAEP-256, AES key wrap or dir for \
+            a secret by its size, PBES2-HS512+A256KW for a password)
+            """,
+            encryption: "The content encryption: \(JWEEncryption.names.joined(separator: ", ")) (default: A256GCM)",
+        ]).section(KeySource.section)
+        + KeySetSource.recipientOptions
+        + OptionDefinition.table([
+            password: nil,
+            prompt: "Encrypt with a password that you type twice on the terminal, which doesn't show it",
+            iterations:
+                "The number of PBKDF2 iterations for a password (default: 210000, or 600000 for PBES2-HS256+A128KW)",
+        ]).section(KeySource.section)
 
     let encryption: JWEEncryption?
     private let keys: [KeySource]
@@ -48,9 +40,9 @@ struct RecipientOptions {
     private let keyID: String?
 
     init(_ arguments: ParsedArguments, keyID: String?) throws(UsageError) {
-        encryption = try arguments.value(of: Self.encryption)
-        algorithm = try arguments.value(of: Self.algorithm)
-        iterations = try arguments.value(of: Self.iterations)?.number
+        encryption = arguments.value(of: Self.encryption)
+        algorithm = arguments.value(of: Self.algorithm)
+        iterations = arguments.value(of: Self.iterations)
         self.keyID = keyID
         keys = try Self.keys(arguments)
         set = try KeySetSource(arguments)
@@ -79,12 +71,12 @@ struct RecipientOptions {
     }
 
     private static func keys(_ arguments: ParsedArguments) throws(UsageError) -> [KeySource] {
-        let secretEncoding = try arguments.value(of: secret)
+        let secretEncoding = arguments.value(of: secret)
         var keys: [KeySource] = []
-        for file in try arguments.values(of: key) {
+        for file in arguments.values(of: key) {
             keys.append(try KeySource(arguments, file: file, secretEncoding: secretEncoding))
         }
-        if let variable = try arguments.value(of: KeySource.environment) {
+        if let variable = arguments.value(of: KeySource.environment) {
             keys.append(KeySource(variable, secretEncoding: secretEncoding))
         }
         if secretEncoding != nil, keys.isEmpty { throw arguments.usageError("--secret requires a key") }

@@ -25,7 +25,7 @@ struct HTTPVerifyCommand {
         "base",
         "Print only the signature base, exactly as it was signed, with the credentials in it; with --json, add it"
     )
-    private static let label = Option<NonEmptyText>(
+    private static let label = Option<String>(
         "label",
         value: "LABEL",
         "The signature whose base is printed, if there are several; requires --base"
@@ -74,7 +74,7 @@ struct HTTPVerifyCommand {
         let rules = try SignatureRules(arguments)
         let source = try MessageSource(arguments)
         let printsBase = arguments.contains(base)
-        let label = try arguments.value(of: label)?.text
+        let label = arguments.value(of: label)
         try arguments.reject([
             "--label requires --base": label != nil && !printsBase,
             "the key and the message can't both come from standard input":

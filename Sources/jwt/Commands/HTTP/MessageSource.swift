@@ -7,26 +7,20 @@ import TokenGeneration
 struct MessageSource {
     static let sizeLimit = 64 << 20
 
-    private static let origin = Option<OriginArgument>(
-        "origin",
-        value: "URL",
-        """
+    private static let origin = Option<OriginArgument>("origin", value: "URL")
+    private static let request = Option<InputFile>("request")
+    private static let entry = Option<Int>("entry", in: 1...Int.max)
+    private static let response = Flag("response")
+
+    static let options = OptionDefinition.table([
+        origin: """
         The scheme and the host that clients use, such as https://api.example; required behind a proxy (default: the \
         URL of the recording, or https and the Host field of a raw request)
-        """
-    )
-    private static let request = Option<InputFile>(
-        "request",
-        "The raw request that caused a raw response, for components with req"
-    )
-    private static let entry = Option<EntryNumber>(
-        "entry",
-        value: "NUMBER",
-        "The entry of a HAR file, from 1 (default: the only entry that is signed)"
-    )
-    private static let response = Flag("response", "Check the response of a HAR entry instead of the request")
-
-    static let options = OptionDefinition.section("Message", [origin, request, entry, response])
+        """,
+        request: "The raw request that caused a raw response, for components with req",
+        entry: "The entry of a HAR file, from 1 (default: the only entry that is signed)",
+        response: "Check the response of a HAR entry instead of the request",
+    ]).section("Message")
     static let operand = OperandDefinition(
         name: "FILE",
         kind: .file,
@@ -34,17 +28,16 @@ struct MessageSource {
             "The message: the raw text of a request or response, or a HAR file; reads standard input if it is - or omitted"
     )
 
+    private let arguments: ParsedArguments
     private let file: InputFile
-    private let origin: OriginArgument?
-    private let request: InputFile?
-    private let entry: Int?
-    private let isResponse: Bool
+
+    private var origin: OriginArgument? { arguments.value(of: Self.origin) }
+    private var request: InputFile? { arguments.value(of: Self.request) }
+    private var entry: Int? { arguments.value(of: Self.entry) }
+    private var isResponse: Bool { arguments.contains(Self.response) }
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        origin = try arguments.value(of: Self.origin)
-        request = try arguments.value(of: Self.request)
-        entry = try arguments.value(of: Self.entry)?.number
-        isResponse = arguments.contains(Self.response)
+        self.arguments = arguments
         file = try arguments.operand(named: "FILE") ?? .standardInput
         try arguments.reject([
             "missing message; pass a file as an argument, or pass - to type it":
@@ -70,7 +63,7 @@ struct MessageSource {
         switch raw.start {
         case .request(let method, let target):
             if isResponse || request != nil {
-                let option = isResponse ? Self.response.definition.spelling : Self.request.definition.spelling
+                let option = isResponse ? Self.response.spelling : Self.request.spelling
                 throw CommandFailure(.failed, "\(file.name): \(option) is for responses, but this is a request")
             }
             return try RecordedMessage(raw, method: method, target: target, origin: origin, name: file.name)

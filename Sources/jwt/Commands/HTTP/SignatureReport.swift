@@ -128,10 +128,7 @@ struct SignatureReport {
 }
 
 struct MessageCoverage {
-    struct Part {
-        let name: String
-        var value: String?
-    }
+    typealias Part = (name: String, value: String?)
 
     let recorded: RecordedMessage
     let covered: [ComponentIdentifier]
@@ -145,18 +142,18 @@ struct MessageCoverage {
     private var requestParts: [Part] {
         let hasURL = covers("@target-uri")
         var parts: [Part] = []
-        if !covers("@method") { parts.append(Part(name: "@method")) }
-        for name in ["@scheme", "@authority"] where !hasURL && !covers(name) { parts.append(Part(name: name)) }
+        if !covers("@method") { parts.append(("@method", nil)) }
+        for name in ["@scheme", "@authority"] where !hasURL && !covers(name) { parts.append((name, nil)) }
         for name in ["@path", "@query"] where !hasURL && !covers("@request-target") && !covers(name) {
             let rest = name == "@query" && covers("@query-param") ? " (other parameters)" : ""
-            if name == "@path" || recorded.hasQuery { parts.append(Part(name: name + rest)) }
+            if name == "@path" || recorded.hasQuery { parts.append((name + rest, nil)) }
         }
         return parts
     }
 
     private var responseParts: [Part] {
         let isBound = covered.contains { $0.has("req") }
-        return (covers("@status") ? [] : [Part(name: "@status")]) + (isBound ? [] : [Part(name: "the request")])
+        return (covers("@status") ? [] : [("@status", nil)]) + (isBound ? [] : [("the request", nil)])
     }
 
     private var fields: [Part] {
@@ -176,14 +173,14 @@ struct MessageCoverage {
             let value = Redaction.standard.redacted(HTTPHeaders([field]))[0].value
             let trailer = isTrailer ? ";tr" : ""
             let rest = identifiers.isEmpty ? "" : " (other members)"
-            parts.append(Part(name: name + trailer + rest, value: value))
+            parts.append((name + trailer + rest, value))
         }
         return parts
     }
 
     private var content: [Part] {
         guard recorded.content?.isEmpty != true, !covered.contains(where: \.coversContent) else { return [] }
-        return [Part(name: "the content", value: recorded.content.map { "\($0.count) bytes" })]
+        return [("the content", recorded.content.map { "\($0.count) bytes" })]
     }
 
     private func covers(_ name: String) -> Bool { covered.contains { $0.name == name && !$0.has("req") } }

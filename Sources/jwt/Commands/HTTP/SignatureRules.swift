@@ -3,55 +3,39 @@ import HTTPSignatures
 import Networking
 
 struct SignatureRules {
-    static let profile = Option<SignatureProfileName>(
-        "signature-profile",
-        value: "NAME",
-        """
+    static let profile = Option<SignatureProfileName>("signature-profile", value: "NAME")
+    private static let required = Option<ComponentArgument>("require", isRepeatable: true)
+    private static let allowsUnsignedContent = Flag("allow-unsigned-content")
+    private static let tag = Option<String>("tag")
+    private static let maximumAge = Option<TimeSpan>("max-age")
+    static let options = OptionDefinition.table([
+        profile: """
         The agreement with the signer, which says what a signature must cover, its parameters and its age: \
         \(SignatureProfileName.names)
-        """
-    )
-    private static let required = Option<ComponentArgument>(
-        "require",
-        isRepeatable: true,
-        """
+        """,
+        required: """
         A component that the signature must cover, such as @method, content-digest, @method;req or \
         @query-param;name=page; in addition to the profile, or instead of one
-        """
-    )
-    private static let allowsUnsignedContent = Flag(
-        "allow-unsigned-content",
-        "With --require and without a profile: accept content that the signature doesn't cover"
-    )
-    private static let tag = Option<NonEmptyText>(
-        "tag",
-        "The required tag; signatures with another tag are ignored (default: the profile's tag, if any)"
-    )
-    private static let maximumAge = Option<TimeSpan>(
-        "max-age",
-        "The maximum time since the signature was created (default: the profile's, usually 5m)"
-    )
-    static let options = OptionDefinition.section(
-        "Checks",
-        [profile, required, allowsUnsignedContent, tag, maximumAge, PolicyOptions.leeway, PolicyOptions.time]
-    )
+        """,
+        allowsUnsignedContent: "With --require and without a profile: accept content that the signature doesn't cover",
+        tag: "The required tag; signatures with another tag are ignored (default: the profile's tag, if any)",
+        maximumAge: "The maximum time since the signature was created (default: the profile's, usually 5m)",
+        PolicyOptions.leeway: nil,
+        PolicyOptions.time: nil,
+    ]).section("Checks")
 
     let date: Date
+    private let arguments: ParsedArguments
     private let name: SignatureProfileName?
     private let required: [ComponentIdentifier]
-    private let allowsUnsignedContent: Bool
-    private let tag: String?
-    private let maximumAge: TimeSpan?
-    private let leeway: TimeSpan?
+
+    private var allowsUnsignedContent: Bool { arguments.contains(Self.allowsUnsignedContent) }
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        name = try arguments.value(of: Self.profile)
-        required = try arguments.values(of: Self.required).map(\.component)
-        allowsUnsignedContent = arguments.contains(Self.allowsUnsignedContent)
-        tag = try arguments.value(of: Self.tag)?.text
-        maximumAge = try arguments.value(of: Self.maximumAge)
-        leeway = try arguments.value(of: PolicyOptions.leeway)
-        date = try arguments.value(of: PolicyOptions.time)?.date ?? Date()
+        self.arguments = arguments
+        name = arguments.value(of: Self.profile)
+        required = arguments.values(of: Self.required).map(\.component)
+        date = arguments.value(of: PolicyOptions.time)?.date ?? Date()
         try arguments.reject([
             """
             missing requirements; pass --signature-profile NAME or --require COMPONENT, because a signature protects \
@@ -81,9 +65,9 @@ struct SignatureRules {
             if !allowsUnsignedContent { profile.components = [.ifContent("content-digest")] }
         }
         profile.components += required.map { .required($0) }
-        if let tag { profile.tag = tag }
-        if let maximumAge { profile.maximumAge = maximumAge.duration }
-        if let leeway { profile.clockSkew = leeway.duration }
+        if let tag = arguments.value(of: Self.tag) { profile.tag = tag }
+        if let age = arguments.value(of: Self.maximumAge) { profile.maximumAge = age.duration }
+        if let leeway = arguments.value(of: PolicyOptions.leeway) { profile.clockSkew = leeway.duration }
         return profile
     }
 
@@ -94,7 +78,7 @@ struct SignatureRules {
             return Timestamp.note("created", parameters?.created?.timeIntervalSince1970) + advice
         case .expired: return Timestamp.note("expires", parameters?.expires?.timeIntervalSince1970) + advice
         case .insufficientCoverage where name == nil && error.message.contains("content-digest"):
-            return "; \(Self.allowsUnsignedContent.definition.spelling) accepts such a signature"
+            return "; \(Self.allowsUnsignedContent.spelling) accepts such a signature"
         default: return ""
         }
     }

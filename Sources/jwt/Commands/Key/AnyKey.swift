@@ -1,22 +1,52 @@
 import Foundation
 import TokenGeneration
 
-struct AnyKey {
-    enum Part {
-        case privateKey(SigningKey)
-        case publicKey(VerificationKey)
-        case decryptionKey(DecryptionKey)
-        case encryptionKey(EncryptionKey)
-    }
+/// A key for signatures or for encryption.
+protocol PublicPart: Sendable {
+    var jwk: JWK { get }
+    /// The algorithm, or the content encryption of a key for `dir`.
+    var algorithmName: String { get }
 
-    let part: Part
-    /// The additional members of a JWK, such as `kid` and `use`.
-    var metadata: JSONObject = [:]
-    /// A Boolean value that is `false` for a key of several algorithms, such as an RSA key in PEM.
-    var statesAlgorithm = true
+    func pem(_ format: PublicKeyFormat) throws(TokenError) -> String
+    func der(_ format: PublicKeyFormat) throws(TokenError) -> Data
 }
 
-extension AnyKey {
+protocol PrivatePart: Sendable {
+    var publicPart: any PublicPart { get }
+
+    func privateJWK() throws(TokenError) -> JWK
+    func pem(_ format: PrivateKeyFormat) throws(TokenError) -> String
+    func der(_ format: PrivateKeyFormat) throws(TokenError) -> Data
+}
+
+extension VerificationKey: PublicPart {
+    var algorithmName: String { algorithm.rawValue }
+}
+
+extension EncryptionKey: PublicPart {
+    var algorithmName: String { encryption?.rawValue ?? algorithm.rawValue }
+}
+
+extension SigningKey: PrivatePart {
+    var publicPart: any PublicPart { verificationKey }
+}
+
+extension DecryptionKey: PrivatePart {
+    var publicPart: any PublicPart { encryptionKey }
+}
+
+struct AnyKey {
+    let publicPart: any PublicPart
+    let privatePart: (any PrivatePart)?
+    /// The additional members of a JWK, such as `kid` and `use`.
+    private(set) var metadata: JSONObject = [:]
+    /// A Boolean value that is `false` for a key of several algorithms, such as an RSA key in PEM.
+    private(set) var statesAlgorithm = true
+
+    init(_ key: any PrivatePart) { (publicPart, privatePart) = (key.publicPart, key) }
+
+    private init(_ key: any PublicPart) { (publicPart, privatePart) = (key, nil) }
+
     /// Creates the key from a file, with the algorithm if the user specifies one.
     init(_ file: KeyFile, algorithm: JWSAlgorithm?) throws(CommandFailure) {
         if file.keySet != nil {
@@ -26,16 +56,16 @@ extension AnyKey {
             )
         }
         do throws(CommandFailure) {
-            part = try Self.part(of: file, algorithm)
+            self = try Self.signatureKey(in: file, algorithm)
         } catch {
             guard algorithm == nil else { throw error }
             // The key material is the same for all of the algorithms.
             if (error.cause as? TokenError)?.code == .algorithmRequired {
-                part = try Self.part(of: file, file.isSecret ? .hs256 : .rs256)
+                self = try Self.signatureKey(in: file, file.isSecret ? .hs256 : .rs256)
                 statesAlgorithm = false
             } else {
-                guard let encryption = Self.encryptionPart(of: file) else { throw error }
-                part = encryption
+                guard let key = Self.encryptionKey(in: file) else { throw error }
+                self = key
                 statesAlgorithm = if case .jwk(let jwk) = file.content { jwk.algorithm != nil } else { false }
             }
         }
@@ -45,87 +75,40 @@ extension AnyKey {
         }
     }
 
-    private static func part(of file: KeyFile, _ algorithm: JWSAlgorithm?) throws(CommandFailure) -> Part {
+    private static func signatureKey(in file: KeyFile, _ algorithm: JWSAlgorithm?) throws(CommandFailure) -> AnyKey {
         file.isPrivate
-            ? .privateKey(try file.signingKey(for: algorithm).key)
-            : .publicKey(try file.verificationKey(for: algorithm))
+            ? AnyKey(try file.signingKey(for: algorithm).key) : AnyKey(try file.verificationKey(for: algorithm))
     }
 
     /// Returns a key that is for encryption, or on a curve for key agreement.
-    private static func encryptionPart(of file: KeyFile) -> Part? {
+    private static func encryptionKey(in file: KeyFile) -> AnyKey? {
         if file.isPrivate {
-            let keys = try? file.decryptionKeys(for: nil, JWEEncryption.implemented)
-            return keys?.first.map(Part.decryptionKey)
+            return (try? file.decryptionKeys(for: nil, JWEEncryption.implemented))?.first.map { AnyKey($0) }
         }
-        return (try? file.encryptionKey(for: nil, nil, keyID: nil)).map(Part.encryptionKey)
+        return (try? file.encryptionKey(for: nil, nil, keyID: nil)).map { AnyKey($0) }
     }
 
-    var publicJWK: JWK {
-        switch part {
-        case .privateKey(let key): key.verificationKey.jwk
-        case .publicKey(let key): key.jwk
-        case .decryptionKey(let key): key.encryptionKey.jwk
-        case .encryptionKey(let key): key.jwk
-        }
-    }
-
-    var thumbprint: String {
-        get throws(TokenError) {
-            switch part {
-            case .privateKey(let key): key.verificationKey.thumbprint
-            case .publicKey(let key): key.thumbprint
-            case .decryptionKey(let key): try key.privateJWK().thumbprint
-            case .encryptionKey(let key): try key.jwk.thumbprint
-            }
-        }
-    }
-
-    var algorithmName: String {
-        switch part {
-        case .privateKey(let key): key.algorithm.rawValue
-        case .publicKey(let key): key.algorithm.rawValue
-        case .decryptionKey(let key): key.encryption?.rawValue ?? key.algorithm.rawValue
-        case .encryptionKey(let key): key.encryption?.rawValue ?? key.algorithm.rawValue
-        }
-    }
-
-    var isSymmetric: Bool { publicJWK.keyType == "oct" }
-
-    var isPrivate: Bool {
-        switch part {
-        case .privateKey, .decryptionKey: true
-        case .publicKey, .encryptionKey: false
-        }
-    }
-
-    var isForEncryption: Bool {
-        switch part {
-        case .privateKey, .publicKey: false
-        case .decryptionKey, .encryptionKey: true
-        }
-    }
+    var thumbprint: String { get throws(TokenError) { try wholeJWK().thumbprint } }
+    var isSymmetric: Bool { publicPart.jwk.keyType == "oct" }
+    var isPrivate: Bool { privatePart != nil }
+    var isForEncryption: Bool { publicPart is EncryptionKey }
 
     /// Returns the key without its private part, which a secret can't have.
-    func publicPart() throws(TokenError) -> AnyKey {
+    func withoutPrivatePart() throws(TokenError) -> AnyKey {
         guard !isSymmetric else { throw TokenError(.unsupportedKey, "a secret has no public part") }
-        let publicPart: Part =
-            switch part {
-            case .privateKey(let key): .publicKey(key.verificationKey)
-            case .decryptionKey(let key): .encryptionKey(key.encryptionKey)
-            case .publicKey, .encryptionKey: part
-            }
-        return AnyKey(part: publicPart, metadata: metadata, statesAlgorithm: statesAlgorithm)
+        var key = AnyKey(publicPart)
+        (key.metadata, key.statesAlgorithm) = (metadata, statesAlgorithm)
+        return key
+    }
+
+    private func wholeJWK() throws(TokenError) -> JWK {
+        if let privatePart { try privatePart.privateJWK() } else { publicPart.jwk }
     }
 
     /// Returns the key with its private part; the ID `auto` is the thumbprint, and `nil` keeps the
     /// current one.
     func jwk(keyID: String?) throws(TokenError) -> JWK {
-        var jwk =
-            switch part {
-            case .privateKey(let key): try key.privateJWK()
-            case .decryptionKey(let key): try key.privateJWK()
-            case .publicKey, .encryptionKey: publicJWK
-            }
+        var jwk = try wholeJWK()
         // The operations of an encryption key depend on the part, and add nothing to its use.
         for member in metadata where jwk.members[member.name] == nil && !(isForEncryption && member.name == "key_ops") {
             jwk.members[member.name] = member.value
@@ -155,23 +138,11 @@ enum KeyForm: String, CaseIterable, NamedValue {
         switch self {
         case .jwk: return Array((VisibleText.json(try key.jwk(keyID: keyID).members.serialized()) + "\n").utf8)
         case .pem, .traditional:
-            let text =
-                switch key.part {
-                case .privateKey(let key): try key.pem(privateFormat)
-                case .publicKey(let key): try key.pem(publicFormat)
-                case .decryptionKey(let key): try key.pem(privateFormat)
-                case .encryptionKey(let key): try key.pem(publicFormat)
-                }
-            return Array(text.utf8)
+            if let part = key.privatePart { return Array(try part.pem(privateFormat).utf8) }
+            return Array(try key.publicPart.pem(publicFormat).utf8)
         case .der, .traditionalDER:
-            let data =
-                switch key.part {
-                case .privateKey(let key): try key.der(privateFormat)
-                case .publicKey(let key): try key.der(publicFormat)
-                case .decryptionKey(let key): try key.der(privateFormat)
-                case .encryptionKey(let key): try key.der(publicFormat)
-                }
-            return Array(data)
+            if let part = key.privatePart { return Array(try part.der(privateFormat)) }
+            return Array(try key.publicPart.der(publicFormat))
         case .raw:
             guard key.isSymmetric, let secret = try key.jwk(keyID: nil).members["k"]?.string else {
                 throw TokenError(.unsupportedKey, "only a secret has a raw form; use --to pem, der or jwk")

@@ -30,7 +30,8 @@ enum KeyGroup {
     }
 
     static func source(_ arguments: ParsedArguments, operand: Int = 0) throws(UsageError) -> KeySource {
-        guard let source = try KeySource(arguments, operand: operand) else {
+        let file: InputFile? = try arguments.operand(operand, named: "KEY")
+        guard let source = try KeySource(arguments, file: file, named: "KEY") else {
             throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")
         }
         return source
@@ -38,19 +39,11 @@ enum KeyGroup {
 }
 
 struct KeyThumbprintCommand {
-    enum Hash: String, CaseIterable, NamedValue {
-        case sha256, sha384, sha512
-
-        var function: NamedHash {
-            switch self {
-            case .sha256: .sha256
-            case .sha384: .sha384
-            case .sha512: .sha512
-            }
-        }
-    }
-
-    private static let hash = Option<Hash>("hash", value: "sha256|sha384|sha512", "The hash function (default: sha256)")
+    private static let hash = Option<NamedHash>(
+        "hash",
+        choices: ["sha256": .sha256, "sha384": .sha384, "sha512": .sha512],
+        "The hash function (default: sha256)"
+    )
     private static let uri = Flag("uri", "Print the thumbprint as a URI (RFC 9278)")
 
     static let definition = CommandDefinition(
@@ -77,7 +70,7 @@ struct KeyThumbprintCommand {
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let source = try KeyGroup.source(arguments)
-        let function = try (arguments.value(of: hash) ?? .sha256).function
+        let function = arguments.value(of: hash) ?? .sha256
         let file = try source.read(warningOn: console)
         file.warn(on: console)
         let text = try KeyFile.describing(file.name) {
@@ -125,12 +118,12 @@ struct KeyInspectCommand {
     }
 
     private static func properties(of key: AnyKey, in file: KeyFile) -> [(String, JSONValue)] {
-        let jwk = key.publicJWK
+        let jwk = key.publicPart.jwk
         var properties: [(String, JSONValue)] = [("form", .string(form(of: file))), ("part", .string(part(of: key)))]
         properties.append(("type", .string(jwk.keyType)))
         if let curve = jwk.curve { properties.append(("curve", .string(curve))) }
         if let bits = rsaBits(jwk) { properties.append(("bits", .number(JSONNumber(bits)))) }
-        if key.statesAlgorithm { properties.append(("algorithm", .string(key.algorithmName))) }
+        if key.statesAlgorithm { properties.append(("algorithm", .string(key.publicPart.algorithmName))) }
         for (name, member) in [("kid", "kid"), ("use", "use"), ("operations", "key_ops")] {
             if let value = key.metadata[member] { properties.append((name, value)) }
         }

@@ -11,20 +11,13 @@ struct KeyConvertCommand {
         """
     )
     private static let isPublic = Flag("public", "Write only the public part")
-    private static let algorithm = Option<JWSAlgorithm>(
-        "alg",
+    private static let algorithm = KeySource.algorithm(
         "The algorithm to state in the JWK, for a key that doesn't state it, such as an RSA key in PEM"
     )
-    private static let keyID = Option<NonEmptyText>(
-        "kid",
-        aliases: ["keyid", "key-id"],
-        value: "ID",
+    private static let keyID = KeySource.keyID(
         "The kid of the JWK; auto is the RFC 7638 thumbprint (default: the current kid)"
     )
-    private static let out = Option<OutputFile>(
-        "out",
-        aliases: ["output"],
-        short: "o",
+    private static let out = OutputFile.option(
         "The output file; a private key is readable only by you (default: standard output)"
     )
     private static let newPassword = SecretOptions(
@@ -32,7 +25,6 @@ struct KeyConvertCommand {
         file: "Encrypt the private key (PEM or DER) with the password in this file",
         environment: "Encrypt the private key with the password in this environment variable"
     )
-    private static let force = Flag("force", short: "f", "Replace an existing file")
 
     private static let exitCodes: KeyValuePairs<Int32, String> = [
         0: "The key was written",
@@ -48,7 +40,7 @@ struct KeyConvertCommand {
             content. Validates the key before writing it: its numbers, its size, and that its parts belong together.
             """
         ],
-        options: [form, isPublic, algorithm, keyID, out, newPassword, force, KeySource.options],
+        options: [form, isPublic, algorithm, keyID, out, newPassword, OutputFile.force, KeySource.options],
         operands: [KeyGroup.operand],
         examples: [
             "Convert PEM to JWK": "jwt key convert key.pem --to jwk --kid auto",
@@ -63,7 +55,7 @@ struct KeyConvertCommand {
         name: "public",
         summary: "Write the public part of a key",
         discussion: ["Equivalent to jwt key convert --public. The result is safe to share with anyone."],
-        options: [form, algorithm, keyID, out, force, KeySource.options],
+        options: [form, algorithm, keyID, out, OutputFile.force, KeySource.options],
         operands: [KeyGroup.operand],
         examples: [
             "Write the public key for verifiers": "jwt key public key.pem --out public.pem",
@@ -73,24 +65,22 @@ struct KeyConvertCommand {
         action: { try KeyConvertCommand($0, isPublic: true).run(on: $1) }
     )
 
+    private let arguments: ParsedArguments
     private let source: KeySource
     private let form: KeyForm
     private let isPublic: Bool
-    private let algorithm: JWSAlgorithm?
     private let keyID: String?
     private let out: OutputFile
     private let newPassword: PasswordSource?
-    private let force: Bool
 
     private init(_ arguments: ParsedArguments, isPublic: Bool) throws(UsageError) {
+        self.arguments = arguments
         source = try KeyGroup.source(arguments)
-        form = try arguments.value(of: Self.form) ?? .pem
+        form = arguments.value(of: Self.form) ?? .pem
         self.isPublic = isPublic
-        algorithm = try arguments.value(of: Self.algorithm)
-        keyID = try arguments.value(of: Self.keyID)?.text
-        out = try arguments.value(of: Self.out) ?? .standardOutput
+        keyID = arguments.value(of: Self.keyID)
+        out = arguments.value(of: Self.out) ?? .standardOutput
         newPassword = try PasswordSource(arguments, Self.newPassword)
-        force = arguments.contains(Self.force)
         try arguments.reject([
             "--kid requires --to jwk": keyID != nil && form != .jwk,
             "only PKCS #8 can be encrypted; use --to pem or --to der":
@@ -111,8 +101,8 @@ struct KeyConvertCommand {
         file.warn(on: console)
         let password = try newPassword?.read(warningOn: console)
         let (key, octets) = try CommandFailure.reporting(at: file.name) {
-            let whole = try AnyKey(file, algorithm: algorithm)
-            let key = isPublic ? try whole.publicPart() : whole
+            let whole = try AnyKey(file, algorithm: arguments.value(of: Self.algorithm))
+            let key = isPublic ? try whole.withoutPrivatePart() : whole
             if password != nil, !key.isPrivate {
                 throw TokenError(.privateKeyRequired, "public keys are never encrypted")
             }
@@ -127,7 +117,12 @@ struct KeyConvertCommand {
             report["key"] = try value(octets)
             return try console.print(report)
         }
-        let staged = try StagedFile(path: out.path, mode: isSecret ? 0o600 : 0o644, octets: octets, replaces: force)
+        let staged = try StagedFile(
+            path: out.path,
+            mode: isSecret ? 0o600 : 0o644,
+            octets: octets,
+            replaces: arguments.contains(OutputFile.force)
+        )
         if console.writesJSON { try console.print(report) }
         try staged.commit()
     }

@@ -31,6 +31,12 @@ enum KeySetGroup {
     static func file(_ arguments: ParsedArguments) throws(UsageError) -> InputFile {
         try arguments.operand(named: "SET") ?? .standardInput
     }
+
+    static func editedFile(_ arguments: ParsedArguments) throws(UsageError) -> InputFile {
+        let file = try file(arguments)
+        if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
+        return file
+    }
 }
 
 /// A JWK Set in a file, including any entries and members that this version doesn't support.
@@ -50,7 +56,7 @@ struct KeySetFile {
         let lock = try CommandFailure.reporting(at: "\(file.name): its folder can't be locked") {
             try FileDescriptor.lockedFolder(of: file.path)
         }
-        return try lock.whileOpen {
+        return try withExtendedLifetime(lock) {
             var set = try KeySetFile(file, mayBeMissing: mayBeMissing)
             let result = try change(&set)
             try set.write(isSecret: isSecret)
@@ -100,10 +106,7 @@ struct KeySetFile {
 }
 
 struct KeySetAddCommand {
-    private static let keyID = Option<NonEmptyText>(
-        "kid",
-        aliases: ["keyid", "key-id"],
-        value: "ID",
+    private static let keyID = KeySource.keyID(
         "The kid in the set (default: the key's kid, or its RFC 7638 thumbprint)"
     )
     private static let isPrivate = Flag("private", "Include the private key; the file becomes readable only by you")
@@ -128,21 +131,16 @@ struct KeySetAddCommand {
         action: { try KeySetAddCommand($0).run(on: $1) }
     )
 
+    private let arguments: ParsedArguments
     private let file: InputFile
     private let source: KeySource
-    private let keyID: String?
-    private let algorithm: JWSAlgorithm?
-    private let isPrivate: Bool
-    private let force: Bool
+
+    private var isPrivate: Bool { arguments.contains(Self.isPrivate) }
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        file = try KeySetGroup.file(arguments)
-        if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
+        self.arguments = arguments
+        file = try KeySetGroup.editedFile(arguments)
         source = try KeyGroup.source(arguments, operand: 1)
-        keyID = try arguments.value(of: Self.keyID)?.text
-        algorithm = try arguments.value(of: KeySource.algorithm)
-        isPrivate = arguments.contains(Self.isPrivate)
-        force = arguments.contains(Self.force)
     }
 
     private func run(on console: Console) throws {
@@ -152,7 +150,7 @@ struct KeySetAddCommand {
         let name = jwk.keyID ?? ""
         try KeySetFile.change(file, mayBeMissing: true, isSecret: isPrivate) { set in
             if set.contains(name) {
-                guard force else {
+                guard arguments.contains(Self.force) else {
                     throw CommandFailure(
                         .rejected,
                         "\(file.name): already has a key with this kid; use --force to replace it, or --kid to choose another",
@@ -168,7 +166,7 @@ struct KeySetAddCommand {
 
     private func entry(_ file: KeyFile) throws(CommandFailure) -> JWK {
         try CommandFailure.reporting(at: file.name) {
-            let key = try AnyKey(file, algorithm: algorithm)
+            let key = try AnyKey(file, algorithm: arguments.value(of: KeySource.algorithm))
             guard isPrivate || !key.isSymmetric else {
                 throw TokenError(
                     .unsupportedKey,
@@ -178,8 +176,8 @@ struct KeySetAddCommand {
             guard key.statesAlgorithm || key.isForEncryption else {
                 throw TokenError(.algorithmRequired, "the key doesn't state its algorithm; pass it with --alg")
             }
-            let part = isPrivate ? key : try key.publicPart()
-            var jwk = try part.jwk(keyID: keyID)
+            let part = isPrivate ? key : try key.withoutPrivatePart()
+            var jwk = try part.jwk(keyID: arguments.value(of: Self.keyID))
             if jwk.keyID == nil { jwk.keyID = try key.thumbprint }
             if jwk.use == nil { jwk.use = "sig" }
             return jwk
@@ -206,8 +204,7 @@ struct KeySetRemoveCommand {
     )
 
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
-        let file = try KeySetGroup.file(arguments)
-        if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
+        let file = try KeySetGroup.editedFile(arguments)
         let keyID = arguments.operands.dropFirst().first ?? ""
         let count = try KeySetFile.change(file) { set in
             guard set.contains(keyID) else {

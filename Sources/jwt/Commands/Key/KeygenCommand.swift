@@ -12,61 +12,21 @@ struct KeygenCommand {
         case enc
     }
 
-    private static let algorithm = Option<GeneratedAlgorithm>(
-        "alg",
-        value: "ALG",
-        """
-        The algorithm of the key, for signatures: \(JWSAlgorithm.names.joined(separator: ", ")); for encryption: \
-        \(GeneratedAlgorithm.encryptionNames.joined(separator: ", ")) (default with --use enc: ECDH-ES+A256KW)
-        """
-    )
-    private static let use = Option<Use>(
-        "use",
-        "The use of the key, which a JWK states: signatures or encryption (default: that of --alg)"
-    )
-    private static let curve = Option<KeyAgreementCurve>(
-        "curve",
-        value: "CURVE",
-        "The curve of a key for ECDH-ES: \(KeyAgreementCurve.names.joined(separator: ", ")) (default: P-256)"
-    )
-    private static let encryption = Option<JWEEncryption>(
-        "enc",
-        """
-        The content encryption of a secret for dir: \(JWEEncryption.names.joined(separator: ", ")) \
-        (default: A256GCM)
-        """
-    )
-    private static let out = Option<OutputFile>(
-        "out",
-        aliases: ["output"],
-        short: "o",
-        "The file for the private key, readable only by you (default: standard output)"
-    )
-    private static let publicOut = Option<OutputFile>(
-        "public-out",
-        "The file for the public key, for verifiers or senders"
-    )
-    private static let format = Option<Format>(
-        "format",
-        "PKCS #8 and SPKI in PEM (default), or JWK with the RFC 7638 thumbprint as kid (always for secrets)"
-    )
-    private static let keyID = Option<NonEmptyText>(
-        "kid",
-        aliases: ["keyid", "key-id"],
-        value: "ID",
-        "The kid of the JWKs instead of the thumbprint"
-    )
-    private static let rsaBits = Option<RSAKeySize>(
-        "rsa-bits",
-        value: "BITS",
-        "The size of an RSA key: 2048 (default) to 8192"
-    )
+    private static let algorithm = Option<GeneratedAlgorithm>("alg", value: "ALG")
+    private static let use = Option<Use>("use")
+    private static let curve = Option<KeyAgreementCurve>("curve", value: "CURVE")
+    private static let encryption = Option<JWEEncryption>("enc")
+    private static let out = OutputFile.option()
+    private static let publicOut = Option<OutputFile>("public-out")
+    private static let format = Option<Format>("format")
+    private static let keyID = KeySource.keyID()
+    private static let rsaBits = Option<Int>("rsa-bits", value: "BITS", noun: "number of bits", in: 2_048...8_192)
     private static let password = SecretOptions(
         "password",
         file: "Encrypt the private key (PEM) with the password in this file",
         environment: "Encrypt the private key with the password in this environment variable"
     )
-    private static let force = Flag("force", short: "f", "Replace existing files")
+    private static let force = Flag("force", short: "f")
 
     static let definition = CommandDefinition(
         name: "keygen",
@@ -85,7 +45,29 @@ struct KeygenCommand {
             sign as EdDSA, unless jwt sign has --alg Ed25519.
             """,
         ],
-        options: [algorithm, use, curve, encryption, out, publicOut, format, keyID, rsaBits, password, force],
+        options: [
+            OptionDefinition.table([
+                algorithm: """
+                The algorithm of the key, for signatures: \(JWSAlgorithm.names.joined(separator: ", ")); for encryption: \
+                \(GeneratedAlgorithm.encryptionNames.joined(separator: ", ")) (default with --use enc: ECDH-ES+A256KW)
+                """,
+                use: "The use of the key, which a JWK states: signatures or encryption (default: that of --alg)",
+                curve:
+                    "The curve of a key for ECDH-ES: \(KeyAgreementCurve.names.joined(separator: ", ")) (default: P-256)",
+                encryption: """
+                The content encryption of a secret for dir: \(JWEEncryption.names.joined(separator: ", ")) \
+                (default: A256GCM)
+                """,
+                out: "The file for the private key, readable only by you (default: standard output)",
+                publicOut: "The file for the public key, for verifiers or senders",
+                format:
+                    "PKCS #8 and SPKI in PEM (default), or JWK with the RFC 7638 thumbprint as kid (always for secrets)",
+                keyID: "The kid of the JWKs instead of the thumbprint",
+                rsaBits: "The size of an RSA key: 2048 (default) to 8192",
+                password: nil,
+                force: "Replace existing files",
+            ])
+        ],
         examples: [
             "Generate a private key and its public key": "jwt keygen --alg ES256 --out key.pem --public-out public.pem",
             "Generate a private key as a JWK": "jwt keygen --alg ES256 --format jwk --out key.jwk",
@@ -100,51 +82,46 @@ struct KeygenCommand {
         action: { try KeygenCommand($0).run(on: $1) }
     )
 
+    private let arguments: ParsedArguments
     private let algorithm: GeneratedAlgorithm
-    private let use: Use?
-    private let curve: KeyAgreementCurve?
-    private let encryption: JWEEncryption?
-    private let out: OutputFile
-    private let publicOut: OutputFile?
     private let format: Format
-    private let keyID: String?
-    private let rsaKeySize: Int?
     private let password: PasswordSource?
-    private let force: Bool
+
+    private var use: Use? { arguments.value(of: Self.use) }
+    private var curve: KeyAgreementCurve? { arguments.value(of: Self.curve) }
+    private var encryption: JWEEncryption? { arguments.value(of: Self.encryption) }
+    private var out: OutputFile { arguments.value(of: Self.out) ?? .standardOutput }
+    private var publicOut: OutputFile? { arguments.value(of: Self.publicOut) }
+    private var keyID: String? { arguments.value(of: Self.keyID) }
+    private var rsaKeySize: Int? { arguments.value(of: Self.rsaBits) }
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        use = try arguments.value(of: Self.use)
-        let isForEncryption = use == .enc && !arguments.contains(Self.algorithm.definition)
-        algorithm =
-            isForEncryption ? .encryption(.ecdhESA256KW) : try arguments.requiredValue(of: Self.algorithm)
-        curve = try arguments.value(of: Self.curve)
-        encryption = try arguments.value(of: Self.encryption)
-        out = try arguments.value(of: Self.out) ?? .standardOutput
-        publicOut = try arguments.value(of: Self.publicOut)
-        let format = try arguments.value(of: Self.format)
+        self.arguments = arguments
+        let usual: GeneratedAlgorithm? =
+            arguments.value(of: Self.use) == .enc ? .encryption(.ecdhESA256KW) : nil
+        guard let algorithm = arguments.value(of: Self.algorithm) ?? usual else {
+            throw arguments.usageError("\(Self.algorithm.synopsis) is required")
+        }
+        self.algorithm = algorithm
+        let stated = arguments.value(of: Self.format)
+        format = stated ?? (algorithm.isSymmetric ? .jwk : .pem)
+        password = try PasswordSource(arguments, Self.password)
         let name = algorithm.name
         try arguments.reject([
-            "\(name) uses a secret, which has no PEM form; use --format jwk": algorithm.isSymmetric && format == .pem,
+            "\(name) uses a secret, which has no PEM form; use --format jwk": algorithm.isSymmetric && stated == .pem,
             "\(name) uses a secret and has no public key; remove --public-out":
                 algorithm.isSymmetric && publicOut != nil,
-        ])
-        self.format = format ?? (algorithm.isSymmetric ? .jwk : .pem)
-        force = arguments.contains(Self.force)
-        keyID = try arguments.value(of: Self.keyID)?.text
-        rsaKeySize = try arguments.value(of: Self.rsaBits)?.number
-        password = try PasswordSource(arguments, Self.password)
-        try arguments.reject([
-            "PEM can't store a kid; use --format jwk, or pass --kid when signing": keyID != nil && self.format == .pem,
+            "PEM can't store a kid; use --format jwk, or pass --kid when signing": keyID != nil && format == .pem,
             "--rsa-bits applies only to RS and PS; a key for \(name) has a fixed size":
                 rsaKeySize != nil && !algorithm.isRSA,
             "only PEM can be encrypted; use --format pem, or remove the password":
-                password != nil && self.format == .jwk,
+                password != nil && format == .jwk,
         ])
-        try checkUse(arguments)
+        try checkUse()
         if out == publicOut { throw arguments.usageError("the private and the public key need different output files") }
     }
 
-    private func checkUse(_ arguments: ParsedArguments) throws(UsageError) {
+    private func checkUse() throws(UsageError) {
         let actual = if case .signature = algorithm { Use.sig } else { Use.enc }
         if let use, use != actual {
             let others = use == .enc ? GeneratedAlgorithm.encryptionNames : JWSAlgorithm.names
@@ -166,14 +143,14 @@ struct KeygenCommand {
         // Both files are fully written before either is renamed, and neither is renamed if printing
         // fails.
         let privateFile = try stage(privateText, at: out, mode: 0o600)
-        let publicFile = try publicOut.flatMap { try stage(text(of: key.publicPart()), at: $0, mode: 0o644) }
+        let publicFile = try publicOut.flatMap { try stage(text(of: key.withoutPrivatePart()), at: $0, mode: 0o644) }
         if out.isStandardOutput { console.warnOfReaders(of: "private key") }
         if console.writesJSON {
             try console.print(report(key, privateText))
         } else {
             if out.isStandardOutput { try console.print(privateText, terminator: "") }
             if let publicOut, publicOut.isStandardOutput {
-                try console.print(text(of: key.publicPart()), terminator: "")
+                try console.print(text(of: key.withoutPrivatePart()), terminator: "")
             }
         }
         try publicFile?.commit()
@@ -189,7 +166,7 @@ struct KeygenCommand {
         switch algorithm {
         case .signature(let algorithm):
             let key = try rsaKeySize.map { try SigningKey.generate(algorithm, rsaKeySize: $0) } ?? .generate(algorithm)
-            return AnyKey(part: .privateKey(key))
+            return AnyKey(key)
         case .encryption(let algorithm):
             let key = try DecryptionKey.generate(
                 algorithm,
@@ -197,7 +174,7 @@ struct KeygenCommand {
                 rsaKeySize: rsaKeySize ?? 2_048,
                 encryption: encryption ?? .a256GCM
             )
-            return AnyKey(part: .decryptionKey(key))
+            return AnyKey(key)
         }
     }
 
@@ -206,7 +183,7 @@ struct KeygenCommand {
         if !algorithm.isSymmetric { report["thumbprint"] = .string(try key.thumbprint) }
         if out.isStandardOutput { report["privateKey"] = try value(privateText) }
         if !algorithm.isSymmetric, publicOut?.isStandardOutput ?? true {
-            report["publicKey"] = try value(text(of: key.publicPart()))
+            report["publicKey"] = try value(text(of: key.withoutPrivatePart()))
         }
         return report
     }
@@ -217,7 +194,12 @@ struct KeygenCommand {
 
     private func stage(_ text: String, at place: OutputFile, mode: mode_t) throws(CommandFailure) -> StagedFile? {
         guard !place.isStandardOutput else { return nil }
-        return try StagedFile(path: place.path, mode: mode, octets: Array(text.utf8), replaces: force)
+        return try StagedFile(
+            path: place.path,
+            mode: mode,
+            octets: Array(text.utf8),
+            replaces: arguments.contains(Self.force)
+        )
     }
 
     private func text(of key: AnyKey, _ password: String? = nil) throws -> String {

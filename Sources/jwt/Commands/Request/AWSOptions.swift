@@ -4,28 +4,24 @@ import OAuth2
 import WorkloadIdentity
 
 struct AWSOptions: Sendable {
-    private static let scope = Option<AWSScope>(
-        "aws-sigv4",
-        """
+    private static let scope = Option<AWSScope>("aws-sigv4")
+    private static let profile = Option<String>("aws-profile", value: "NAME")
+
+    static let members = OptionDefinition.table([
+        scope: """
         Sign the request and each retry and redirect for this service of AWS (Signature Version 4), such as \
         s3/eu-central-1 or, as in curl, aws:amz:eu-central-1:s3; without --aws-profile, the credentials are those of \
         the environment
-        """
-    )
-    private static let profile = Option<NonEmptyText>(
-        "aws-profile",
-        value: "NAME",
-        "The profile of the AWS CLI with the credentials of --aws-sigv4"
-    )
-
-    static let members = OptionDefinition.section("AWS signature", [scope, profile])
+        """,
+        profile: "The profile of the AWS CLI with the credentials of --aws-sigv4",
+    ])
 
     private let scope: AWSScope
     private let profile: String?
 
     init?(_ arguments: ParsedArguments) throws(UsageError) {
-        profile = try arguments.value(of: Self.profile)?.text
-        guard let scope = try arguments.value(of: Self.scope) else {
+        profile = arguments.value(of: Self.profile)
+        guard let scope = arguments.value(of: Self.scope) else {
             guard profile == nil else { throw arguments.usageError("--aws-profile requires --aws-sigv4") }
             return nil
         }

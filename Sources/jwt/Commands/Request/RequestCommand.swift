@@ -109,7 +109,7 @@ struct RequestCommand: Sendable {
         }
         let hasSignature = signature != nil || aws != nil
         token = !hasSignature || options.requestsToken ? try TokenOptions(options) : nil
-        roots = try options.arguments.value(of: RootsOption.option)
+        roots = options.arguments.value(of: RootsOption.option)
         if token == nil, let warning = options.warnings.first { console.warn(warning) }
         let files = options.arguments.standardInputCount(in: TokenOptions.members + SignatureOptions.members)
         if files + request.standardInputReaders > 1 {

@@ -12,38 +12,16 @@ struct RequestOptions: Sendable {
         can be a path
         """
     )
-    private static let method = Option<NonEmptyText>(
-        "request",
-        short: "X",
-        value: "METHOD",
-        "The request method, instead of the argument METHOD"
-    )
-    private static let verbose = Flag(
-        "verbose",
-        short: "v",
-        "Show each request and response on standard error, without secrets and bodies"
-    )
-    private static let header = Option<HeaderField>(
-        "header",
-        short: "H",
-        value: "NAME: VALUE",
-        isRepeatable: true,
-        "A header field, or @FILE to read one field per line"
-    )
-    private static let data = Option<BodySource>(
-        "data",
-        short: "d",
-        "The body: text, a file or, with @-, standard input; sent as a form unless you set Content-Type"
-    )
-    private static let json = Option<BodySource>("json-body", "The body, which must be JSON, from the same sources")
-    private static let follows = Flag(
-        "location",
-        short: "L",
-        "Follow up to 10 redirects; other origins receive neither the token nor your header fields"
-    )
-    private static let retries = Option<Count>(
+    private static let method = Option<String>("request", short: "X", value: "METHOD")
+    private static let verbose = Flag("verbose", short: "v")
+    private static let header = Option<HeaderField>("header", short: "H", value: "NAME: VALUE", isRepeatable: true)
+    private static let data = Option<BodySource>("data", short: "d")
+    private static let json = Option<BodySource>("json-body")
+    private static let follows = Flag("location", short: "L")
+    private static let retries = Option<Int>(
         "retry",
         value: "COUNT",
+        in: 0...100,
         """
         The maximum number of retries, for safe requests, after 408, 429, 5xx and network failures, with exponential \
         backoff or as the server requests (default: 0)
@@ -55,48 +33,50 @@ struct RequestOptions: Sendable {
     )
 
     static let members =
-        OptionDefinition.section("Request", [api, timeout, retries]) + SignatureOptions.members
-        + AWSOptions.members
+        [api.definition, timeout.definition, retries.definition] + SignatureOptions.members + AWSOptions.members
 
-    static let options = OptionDefinition.section(
-        "Request",
-        [method, header, data, json, follows, retries, timeout, api, verbose]
-    )
+    static let options = OptionDefinition.table([
+        method: "The request method, instead of the argument METHOD",
+        header: "A header field, or @FILE to read one field per line",
+        data: "The body: text, a file or, with @-, standard input; sent as a form unless you set Content-Type",
+        json: "The body, which must be JSON, from the same sources",
+        follows: "Follow up to 10 redirects; other origins receive neither the token nor your header fields",
+        retries: nil,
+        timeout: nil,
+        api: nil,
+        verbose: "Show each request and response on standard error, without secrets and bodies",
+    ])
 
     let method: HTTPMethod
     let url: URL
     /// The URL without its query, for messages.
     let name: String
     let origins: [URL]
-    let retries: Int
-    let timeout: Duration?
-    let isVerbose: Bool
-    private let headers: [HeaderField]
-    private let data: BodySource?
-    private let json: BodySource?
-    private let follows: Bool
+    private let arguments: ParsedArguments
+
+    var retries: Int { arguments.value(of: Self.retries) ?? 0 }
+    var timeout: Duration? { arguments.value(of: Self.timeout)?.duration }
+    var isVerbose: Bool { arguments.contains(Self.verbose) }
+    private var headers: [HeaderField] { arguments.values(of: Self.header) }
+    private var data: BodySource? { arguments.value(of: Self.data) }
+    private var json: BodySource? { arguments.value(of: Self.json) }
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        data = try arguments.value(of: Self.data)
-        json = try arguments.value(of: Self.json)
-        method = try Self.method(arguments) ?? (data == nil && json == nil ? .get : .post)
-        let apis = try arguments.values(of: Self.api)
+        self.arguments = arguments
+        let hasBody = arguments.contains([Self.data.definition, Self.json.definition])
+        method = try Self.method(arguments) ?? (hasBody ? .post : .get)
+        let apis = arguments.values(of: Self.api)
         let target = try Self.target(arguments, apis)
         url = target.url
         name = target.name
         origins = apis.isEmpty ? [target.url] : apis.map(\.url)
-        headers = try arguments.values(of: Self.header)
-        follows = arguments.contains(Self.follows)
-        retries = try arguments.value(of: Self.retries)?.number ?? 0
-        timeout = try arguments.value(of: Self.timeout).map { $0.duration }
-        isVerbose = arguments.contains(Self.verbose)
         if data != nil, json != nil {
             throw arguments.usageError("--data and --json-body can't be combined: a request has one body")
         }
     }
 
     private static func method(_ arguments: ParsedArguments) throws(UsageError) -> HTTPMethod? {
-        let stated = try arguments.value(of: method)?.text
+        let stated = arguments.value(of: method)
         let first = arguments.operands.first ?? ""
         if arguments.operands.count > 1 {
             guard stated == nil else { throw arguments.usageError("--request and METHOD can't be combined") }
@@ -127,19 +107,16 @@ struct RequestOptions: Sendable {
     private static func target(_ arguments: ParsedArguments, _ apis: [ServiceURL]) throws(UsageError) -> ServiceURL {
         let text = arguments.operands.last ?? ""
         let target: ServiceURL
-        do throws(ValueError) {
-            if text.hasPrefix("/"), let api = apis.first {
-                guard apis.count == 1, let origin = HTTPOrigin(api.url) else {
-                    throw ValueError(message: "is a path, but there are several APIs; pass the full URL")
-                }
-                target = try ServiceURL(argument: "\(origin.scheme)://\(origin)\(text)")
-            } else if text.hasPrefix("/") {
-                throw ValueError(message: "is a path, which needs --api URL; or pass the full URL")
-            } else {
-                target = try ServiceURL(argument: text)
-            }
-        } catch {
-            throw arguments.usageError("URL \(error.message)")
+        if !text.hasPrefix("/") {
+            target = try arguments.parse(text, named: "URL")
+        } else if apis.count == 1, let origin = HTTPOrigin(apis[0].url) {
+            target = try arguments.parse("\(origin.scheme)://\(origin)\(text)", named: "URL")
+        } else {
+            throw arguments.usageError(
+                apis.isEmpty
+                    ? "URL is a path, which needs --api URL; or pass the full URL"
+                    : "URL is a path, but there are several APIs; pass the full URL"
+            )
         }
         guard apis.isEmpty || apis.contains(where: { HTTPOrigin($0.url) == HTTPOrigin(target.url) }) else {
             let names = apis.map(\.name).joined(separator: ", ")
@@ -181,7 +158,7 @@ struct RequestOptions: Sendable {
     /// Returns the redirect policy, by which only fields that never are secrets reach other
     /// origins.
     func redirects(_ fields: HTTPHeaders) -> RedirectPolicy {
-        guard follows else { return .never }
+        guard arguments.contains(Self.follows) else { return .never }
         var policy = RedirectPolicy.follow
         let plain = ["Accept", "Accept-Language", "User-Agent"]
         policy.sensitiveHeaders = Set(fields.map(\.name)).filter { name in
@@ -192,42 +169,32 @@ struct RequestOptions: Sendable {
 }
 
 struct ResponseOutput: Sendable {
-    private static let out = Option<OutputFile>(
-        "out",
-        aliases: ["output"],
-        short: "o",
-        "The output file for the body, created only when the body is complete (default: standard output)"
-    )
-    private static let force = Flag("force", "Replace an existing file")
-    private static let includesHead = Flag(
-        "include",
-        short: "i",
-        "Print the status and the header fields before the body"
-    )
-    private static let fails = Flag(
-        "fail",
-        short: "f",
-        "Treat a status of 400 or more as a failure: exit with 1 and discard the body"
-    )
-    private static let failsWithBody = Flag("fail-with-body", "Like --fail, but print the body")
+    private static let out = OutputFile.option()
+    private static let force = Flag("force")
+    private static let includesHead = Flag("include", short: "i")
+    private static let fails = Flag("fail", short: "f")
+    private static let failsWithBody = Flag("fail-with-body")
 
-    static let options = OptionDefinition.section("Response", [out, force, includesHead, fails, failsWithBody])
+    static let options = OptionDefinition.table([
+        out: "The output file for the body, created only when the body is complete (default: standard output)",
+        force: "Replace an existing file",
+        includesHead: "Print the status and the header fields before the body",
+        fails: "Treat a status of 400 or more as a failure: exit with 1 and discard the body",
+        failsWithBody: "Like --fail, but print the body",
+    ])
 
     private static let heldLimit = 64 << 20
 
-    private let out: OutputFile
-    private let force: Bool
-    private let includesHead: Bool
-    private let fails: Bool
-    private let failsWithBody: Bool
+    private let arguments: ParsedArguments
     private let console: Console
 
+    private var out: OutputFile { arguments.value(of: Self.out) ?? .standardOutput }
+    private var force: Bool { arguments.contains(Self.force) }
+    private var fails: Bool { arguments.contains(Self.fails) }
+    private var failsWithBody: Bool { arguments.contains(Self.failsWithBody) }
+
     init(_ arguments: ParsedArguments, _ console: Console) throws(UsageError) {
-        out = try arguments.value(of: Self.out) ?? .standardOutput
-        force = arguments.contains(Self.force)
-        includesHead = arguments.contains(Self.includesHead)
-        fails = arguments.contains(Self.fails)
-        failsWithBody = arguments.contains(Self.failsWithBody)
+        self.arguments = arguments
         self.console = console
         try arguments.reject([
             "--fail and --fail-with-body can't be combined": fails && failsWithBody,
@@ -244,7 +211,9 @@ struct ResponseOutput: Sendable {
     /// Prints a response, and holds back a body until it's verified.
     func print(_ head: HTTPResponse, to file: borrowing StagedFile?, verifiesBody: Bool) async throws {
         let isHeld = console.writesJSON || verifiesBody || FileDescriptor.standard(STDOUT_FILENO).isTerminal
-        if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }
+        if arguments.contains(Self.includesHead), !console.writesJSON {
+            try console.print(Self.text(of: head), terminator: "")
+        }
         var held = Data()
         if wantsBody(head) {
             for try await part in head.stream {

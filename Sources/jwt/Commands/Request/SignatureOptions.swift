@@ -5,95 +5,66 @@ import OAuth2
 import TokenGeneration
 
 struct SignatureOptions: Sendable {
-    private static let key = Option<InputFile>(
-        "http-signature",
-        """
+    private static let key = Option<InputFile>("http-signature")
+    private static let algorithm = Option<JWSAlgorithm>("signature-alg")
+    private static let secret = Option<SecretEncoding>("signature-secret")
+    private static let password = SecretOptions("signature-password", "the password of --http-signature")
+    private static let profile = Option<SignatureProfileName>("signature-profile", value: "NAME")
+    private static let keyID = Option<String>("signature-keyid", value: "ID")
+    private static let tag = Option<String>("signature-tag")
+    private static let cover = Option<ComponentArgument>("signature-cover", isRepeatable: true)
+    private static let lifetime = Option<TimeSpan>("signature-expires-in")
+    private static let agent = Option<ServiceURL>("signature-agent")
+    private static let responseKey = Option<InputFile>("response-signature")
+    private static let responseAlgorithm = Option<JWSAlgorithm>("response-signature-alg")
+
+    static let members = OptionDefinition.table([
+        key: """
         Sign the request and each retry and redirect (RFC 9421) with this private key: PEM, DER or JWK; without options \
         for a token, the request has none
-        """
-    )
-    private static let algorithm = Option<JWSAlgorithm>(
-        "signature-alg",
-        "The algorithm, for a key that doesn't state it: PS512 is rsa-pss-sha512, RS256 is rsa-v1_5-sha256"
-    )
-    private static let secret = Option<SecretEncoding>(
-        "signature-secret",
-        "Read the key as a raw secret in this encoding; requires --signature-alg HS256"
-    )
-    private static let password = SecretOptions(
-        "signature-password",
-        file: "The file with the password of --http-signature",
-        environment: "The environment variable with the password of --http-signature"
-    )
-    private static let profile = Option<SignatureProfileName>(
-        "signature-profile",
-        value: "NAME",
-        """
+        """,
+        algorithm: "The algorithm, for a key that doesn't state it: PS512 is rsa-pss-sha512, RS256 is rsa-v1_5-sha256",
+        secret: "Read the key as a raw secret in this encoding; requires --signature-alg HS256",
+        password: nil,
+        profile: """
         The agreement with the verifier: \(SignatureProfileName.names) (default: standard, which covers the method, \
         URL, body and credentials)
-        """
-    )
-    private static let keyID = Option<NonEmptyText>(
-        "signature-keyid",
-        value: "ID",
-        "The ID of the key at the verifier; auto is the RFC 7638 thumbprint (default: the JWK's kid, or auto)"
-    )
-    private static let tag = Option<NonEmptyText>("signature-tag", "The tag (default: the profile's, if any)")
-    private static let cover = Option<ComponentArgument>(
-        "signature-cover",
-        isRepeatable: true,
-        "Another component to cover, such as idempotency-key"
-    )
-    private static let lifetime = Option<TimeSpan>(
-        "signature-expires-in",
-        "The time until the signature expires (default: the profile's, usually none)"
-    )
-    private static let agent = Option<ServiceURL>(
-        "signature-agent",
-        "The URL of your published keys, for the profile web-bot-auth"
-    )
-    private static let responseKey = Option<InputFile>(
-        "response-signature",
-        """
+        """,
+        keyID: "The ID of the key at the verifier; auto is the RFC 7638 thumbprint (default: the JWK's kid, or auto)",
+        tag: "The tag (default: the profile's, if any)",
+        cover: "Another component to cover, such as idempotency-key",
+        lifetime: "The time until the signature expires (default: the profile's, usually none)",
+        agent: "The URL of your published keys, for the profile web-bot-auth",
+        responseKey: """
         Require a signature of the response, for the same profile, and verify it with this key: PEM, DER, JWK, \
         certificate or JWK Set; a body is printed only after it's verified
-        """
-    )
-    private static let responseAlgorithm = Option<JWSAlgorithm>(
-        "response-signature-alg",
-        "The algorithm of --response-signature, for keys that don't state it"
-    )
+        """,
+        responseAlgorithm: "The algorithm of --response-signature, for keys that don't state it",
+    ])
 
-    static let members = OptionDefinition.section(
-        "HTTP signature",
-        [key, algorithm, secret, password, profile, keyID, tag, cover, lifetime, agent, responseKey, responseAlgorithm]
-    )
-
+    private let arguments: ParsedArguments
     private let source: KeySource?
-    private let algorithm: JWSAlgorithm?
-    private let keyID: String?
     private let profile: SignatureProfile
     private let response: (file: InputFile, algorithm: JWSAlgorithm?, profile: SignatureProfile)?
 
     init?(_ arguments: ParsedArguments) throws(UsageError) {
-        let file = try arguments.value(of: Self.key)
-        let responseFile = try arguments.value(of: Self.responseKey)
+        self.arguments = arguments
+        let file = arguments.value(of: Self.key)
+        let responseFile = arguments.value(of: Self.responseKey)
         try Self.checkUse(arguments, signs: file != nil, verifies: responseFile != nil)
         let password = try PasswordSource(arguments, Self.password)
-        let secret = try arguments.value(of: Self.secret)
+        let secret = arguments.value(of: Self.secret)
         source = try file.map { file throws(UsageError) in
             try KeySource(
                 arguments,
                 file: file,
                 secretEncoding: secret,
                 password: password,
-                algorithmOption: Self.algorithm.definition.spelling
+                algorithmOption: Self.algorithm.spelling
             )
         }
-        algorithm = try arguments.value(of: Self.algorithm)
-        keyID = try arguments.value(of: Self.keyID)?.text
-        let name = try arguments.value(of: Self.profile) ?? .standard
-        let agent = try arguments.value(of: Self.agent)?.url
+        let name = arguments.value(of: Self.profile) ?? .standard
+        let agent = arguments.value(of: Self.agent)?.url
         if (agent != nil) != (name == .webBotAuth), file != nil {
             throw arguments.usageError(
                 agent == nil
@@ -102,9 +73,9 @@ struct SignatureOptions: Sendable {
             )
         }
         var profile = name.request(agent: agent.map { SignatureAgent(url: $0) })
-        profile.components += try arguments.values(of: Self.cover).map { .required($0.component) }
-        if let tag = try arguments.value(of: Self.tag)?.text { profile.tag = tag }
-        if let lifetime = try arguments.value(of: Self.lifetime) { profile.lifetime = lifetime.duration }
+        profile.components += arguments.values(of: Self.cover).map { .required($0.component) }
+        if let tag = arguments.value(of: Self.tag) { profile.tag = tag }
+        if let lifetime = arguments.value(of: Self.lifetime) { profile.lifetime = lifetime.duration }
         self.profile = profile
         if let responseFile {
             guard let profile = name.response else {
@@ -112,7 +83,7 @@ struct SignatureOptions: Sendable {
                     "--response-signature needs a profile for responses: standard, proxied or fapi2"
                 )
             }
-            response = (responseFile, try arguments.value(of: Self.responseAlgorithm), profile)
+            response = (responseFile, arguments.value(of: Self.responseAlgorithm), profile)
         } else {
             response = nil
         }
@@ -129,7 +100,7 @@ struct SignatureOptions: Sendable {
             throw arguments.usageError("\(option.spelling) requires \(needed.spelling)")
         }
         if arguments.contains(profile.definition), !signs, !verifies {
-            throw arguments.usageError("\(profile.definition.spelling) requires \(key.definition.spelling)")
+            throw arguments.usageError("\(profile.spelling) requires \(key.spelling)")
         }
     }
 
@@ -145,7 +116,7 @@ struct SignatureOptions: Sendable {
             let file = try KeyFile(
                 response.file.name,
                 response.file.read(),
-                algorithmOption: Self.responseAlgorithm.definition.spelling
+                algorithmOption: Self.responseAlgorithm.spelling
             )
             file.warn(on: console)
             let verifier = try CommandFailure.reporting(at: file.name) {
@@ -162,13 +133,14 @@ struct SignatureOptions: Sendable {
         let file = try source.read(warningOn: console)
         file.warn(on: console)
         return try CommandFailure.reporting(at: file.name) {
-            let (key, ownID) = try file.signingKey(for: algorithm)
+            let (key, ownID) = try file.signingKey(for: arguments.value(of: Self.algorithm))
             return try MessageSigner(key: key, keyID: try keyID(of: key, ownID, file.name), profile: profile)
         }
     }
 
     /// Returns the ID of the key, or `nil` if the profile determines it.
     private func keyID(of key: SigningKey, _ ownID: String?, _ name: String) throws(CommandFailure) -> String? {
+        let keyID = arguments.value(of: Self.keyID)
         let isAutomatic = keyID == "auto"
         if let keyID, !isAutomatic { return keyID }
         if profile.usesThumbprints, !isAutomatic { return nil }

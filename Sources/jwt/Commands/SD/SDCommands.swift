@@ -175,16 +175,13 @@ enum SDForm: String, CaseIterable, NamedValue {
     case compact
     case json
 
-    private static let option = Option<SDForm>(
-        "format",
-        "A single line of the signed token and its disclosures (default), or flattened JSON"
-    )
+    private static let option = Option<SDForm>("format")
 
-    static let options = OptionDefinition.section(SignatureForm.section, [option])
+    static let options = OptionDefinition.table([
+        option: "A single line of the signed token and its disclosures (default), or flattened JSON"
+    ]).section(SignatureForm.section)
 
-    static func form(_ arguments: ParsedArguments) throws(UsageError) -> SDForm {
-        try arguments.value(of: option) ?? .compact
-    }
+    static func form(_ arguments: ParsedArguments) -> SDForm { arguments.value(of: option) ?? .compact }
 
     func print(_ token: SDJWT, on console: Console) throws(CommandFailure) {
         let value: JSONValue = self == .json ? .object(token.flattenedJSON()) : .string(token.compact)

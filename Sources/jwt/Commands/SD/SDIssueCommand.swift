@@ -3,35 +3,13 @@ import TokenGeneration
 struct SDIssueCommand {
     private static let defaultType = "sd-jwt"
 
-    private static let disclosable = Option<ClaimPathArgument>(
-        "disclosable",
-        short: "d",
-        isRepeatable: true,
-        """
-        A claim that the holder can hide: name, address.locality, nationalities[0], nationalities[*] for every element, \
-        or a JSON array such as '["a.b",0,null]' for names with periods or brackets
-        """
-    )
-    private static let decoys = Option<DecoyCount>(
-        "decoys",
-        value: "NUMBER|MIN-MAX",
-        """
-        The number of digests without a claim, in each object and array with claims that can be hidden, so that \
-        verifiers don't learn how many claims are hidden (default: 0)
-        """
-    )
+    private static let disclosable = Option<ClaimPathArgument>("disclosable", short: "d", isRepeatable: true)
+    private static let decoys = Option<DecoyCount>("decoys", value: "NUMBER|MIN-MAX")
     private static let hash = Option<NamedHash>(
         "hash",
-        value: "sha-256|sha-384|sha-512",
-        "The hash algorithm of the digests (default: sha-256)"
+        choices: ["sha-256": .sha256, "sha-384": .sha384, "sha-512": .sha512]
     )
-    private static let holderKey = Option<InputFile>(
-        "holder-key",
-        """
-        The holder's public key: PEM, DER, JWK or certificate; verifiers can then require a key binding, a proof that \
-        the presenter has the private key
-        """
-    )
+    private static let holderKey = Option<InputFile>("holder-key")
 
     static let definition = CommandDefinition(
         name: "issue",
@@ -49,8 +27,23 @@ struct SDIssueCommand {
         ],
         options: [
             KeySource.signingOptions.without(KeySource.secret),
-            OptionDefinition.section(KeySource.section, [holderKey]),
-            OptionDefinition.section("Disclosures", [disclosable, decoys, hash]), headerOptions,
+            OptionDefinition.table([
+                holderKey: """
+                The holder's public key: PEM, DER, JWK or certificate; verifiers can then require a key binding, a proof that \
+                the presenter has the private key
+                """
+            ]).section(KeySource.section),
+            OptionDefinition.table([
+                disclosable: """
+                A claim that the holder can hide: name, address.locality, nationalities[0], nationalities[*] for every element, \
+                or a JSON array such as '["a.b",0,null]' for names with periods or brackets
+                """,
+                decoys: """
+                The number of digests without a claim, in each object and array with claims that can be hidden, so that \
+                verifiers don't learn how many claims are hidden (default: 0)
+                """,
+                hash: "The hash algorithm of the digests (default: sha-256)",
+            ]).section("Disclosures"), headerOptions,
             ClaimOptions.optionsForOneToken,
             SDForm.options,
         ],
@@ -76,35 +69,27 @@ struct SDIssueCommand {
 
     private let arguments: ParsedArguments
     private let source: KeySource
-    private let algorithm: JWSAlgorithm?
-    private let holder: InputFile?
-    private let paths: [ClaimPath]
-    private let decoyCount: DecoyCount?
-    private let hashAlgorithm: NamedHash
     private let header: HeaderOptions
     private let type: String
     private let claims: ClaimOptions
-    private let claimsFile: InputFile?
-    private let form: SDForm
+
+    private var algorithm: JWSAlgorithm? { arguments.value(of: KeySource.algorithm) }
+    private var holder: InputFile? { arguments.value(of: Self.holderKey) }
+    private var paths: [ClaimPath] { arguments.values(of: Self.disclosable).map(\.path) }
+    private var decoyCount: DecoyCount? { arguments.value(of: Self.decoys) }
+    private var claimsFile: InputFile? { arguments.value(of: ClaimOptions.claims) }
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         self.arguments = arguments
         source = try KeySource.required(arguments)
-        algorithm = try arguments.value(of: KeySource.algorithm)
+        header = try HeaderOptions(arguments, payloadAdvice: "the payload of an SD-JWT is always encoded")
+        type = try Self.type(in: header.parameters, arguments)
+        claims = try ClaimOptions(arguments)
         if let algorithm, algorithm.isSymmetric {
             throw arguments.usageError(
                 "--alg \(algorithm) needs a shared secret, with which every verifier could issue SD-JWTs"
             )
         }
-        holder = try arguments.value(of: Self.holderKey)
-        paths = try arguments.values(of: Self.disclosable).map(\.path)
-        decoyCount = try arguments.value(of: Self.decoys)
-        hashAlgorithm = try arguments.value(of: Self.hash) ?? .sha256
-        header = try HeaderOptions(arguments, payloadAdvice: "the payload of an SD-JWT is always encoded")
-        type = try Self.type(in: header.parameters, arguments)
-        claims = try ClaimOptions(arguments)
-        claimsFile = try arguments.value(of: ClaimOptions.claims)
-        form = try SDForm.form(arguments)
         if decoyCount != nil, paths.isEmpty {
             throw arguments.usageError("--decoys needs --disclosable; decoys are added next to disclosable claims")
         }
@@ -137,7 +122,7 @@ struct SDIssueCommand {
         do {
             let service = key.identified(by: header.keyID(of: key, own: keyID))
             var issuer = try SDJWTIssuer(type: type, signingService: service)
-            issuer.hashAlgorithm = hashAlgorithm
+            issuer.hashAlgorithm = arguments.value(of: Self.hash) ?? .sha256
             if let decoyCount { issuer.decoys = decoyCount.range }
             token = try issuer.issue(
                 claims.claims(adding: claimsFile, arguments),
@@ -151,7 +136,7 @@ struct SDIssueCommand {
         if paths.isEmpty {
             console.warn("the holder can't hide any claim; choose claims with --disclosable PATH")
         }
-        try form.print(token, on: console)
+        try SDForm.form(arguments).print(token, on: console)
     }
 
     private func failure(_ error: TokenError) -> any Error {
@@ -164,8 +149,4 @@ struct SDIssueCommand {
         default: return CommandFailure(.failed, error)
         }
     }
-}
-
-extension NamedHash: NamedValue {
-    static let names = ["sha-256", "sha-384", "sha-512"]
 }

@@ -1,22 +1,10 @@
 import TokenGeneration
 
 struct SDPresentCommand {
-    private static let disclose = Option<ClaimPathArgument>(
-        "disclose",
-        short: "d",
-        isRepeatable: true,
-        "A claim to show to the verifier, with the claims around it; jwt sd show prints the paths"
-    )
-    private static let everything = Flag("disclose-all", "Show every claim")
-    private static let type = Option<NonEmptyText>(
-        "typ",
-        value: "TYPE",
-        "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)"
-    )
-    private static let unverified = Flag(
-        "unverified",
-        "Don't verify the issuer's signature and the times, for an SD-JWT that you verified when you received it"
-    )
+    private static let disclose = Option<ClaimPathArgument>("disclose", short: "d", isRepeatable: true)
+    private static let everything = Flag("disclose-all")
+    private static let type = Option<String>("typ", value: "TYPE")
+    private static let unverified = Flag("unverified")
 
     static let definition = CommandDefinition(
         name: "present",
@@ -33,8 +21,16 @@ struct SDPresentCommand {
             """,
         ],
         options: [
-            OptionDefinition.section("Disclosures", [disclose, everything]), HolderBinding.options,
-            OptionDefinition.section("Issuer", [SignerKeys.options, type, unverified]), SDForm.options,
+            OptionDefinition.table([
+                disclose: "A claim to show to the verifier, with the claims around it; jwt sd show prints the paths",
+                everything: "Show every claim",
+            ]).section("Disclosures"), HolderBinding.options,
+            OptionDefinition.table([
+                SignerKeys.options: nil,
+                type: "The required type in the header (default: sd-jwt, or any type that ends with +sd-jwt)",
+                unverified:
+                    "Don't verify the issuer's signature and the times, for an SD-JWT that you verified when you received it",
+            ]).section("Issuer"), SDForm.options,
         ],
         operands: [TokenInput.operand],
         examples: [
@@ -54,25 +50,19 @@ struct SDPresentCommand {
         action: { try SDPresentCommand($0).run(on: $1) }
     )
 
+    private let arguments: ParsedArguments
     private let token: TokenInput
-    private let paths: [ClaimPath]
-    private let disclosesAll: Bool
     private let binding: HolderBinding?
     /// The issuer's keys, or `nil` to verify nothing.
     private let keys: VerificationKeys?
-    private let requiredType: TypeRule
-    private let form: SDForm
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        paths = try arguments.values(of: Self.disclose).map(\.path)
-        disclosesAll = arguments.contains(Self.everything)
-        if disclosesAll, !paths.isEmpty {
+        self.arguments = arguments
+        if arguments.contains(Self.everything), arguments.contains(Self.disclose) {
             throw arguments.usageError("--disclose and --disclose-all can't be combined")
         }
         binding = try HolderBinding(arguments)
         keys = try Self.keys(arguments)
-        requiredType = try arguments.value(of: Self.type).map { .exactly($0.text) } ?? .any
-        form = try SDForm.form(arguments)
         token = try TokenInput(arguments)
         try arguments.checkStandardInput(
             [token.isStandardInput, keys?.takesStandardInput, binding?.takesStandardInput],
@@ -90,7 +80,7 @@ struct SDPresentCommand {
                     """
             )
         }
-        if let other = ([type.definition] + SignerKeys.options).first(where: arguments.contains) {
+        if let other = (type.definitions + SignerKeys.options).first(where: arguments.contains) {
             throw arguments.usageError("--unverified and \(other.spelling) can't be combined")
         }
         return nil
@@ -109,7 +99,10 @@ struct SDPresentCommand {
             let claims = try? input.unverified().unverifiedPayload
             throw CommandFailure(.rejected, error.message + PolicyOptions.advice(for: error, in: claims), cause: error)
         }
-        let paths = disclosesAll ? holder.disclosablePaths : paths
+        let form = SDForm.form(arguments)
+        let paths =
+            arguments.contains(Self.everything)
+            ? holder.disclosablePaths : arguments.values(of: Self.disclose).map(\.path)
         do {
             guard let binding, let key else {
                 return try form.print(holder.presentation(disclosing: paths), on: console)
@@ -140,7 +133,7 @@ struct SDPresentCommand {
         ValidationPolicy(
             issuer: keys.issuer.map { .exactly($0) } ?? .skipIssuerCheck,
             audience: .skipAudienceCheck,
-            type: requiredType,
+            type: arguments.value(of: Self.type).map { .exactly($0) } ?? .any,
             expiration: .optional
         )
     }
@@ -159,14 +152,17 @@ struct SDPresentCommand {
 }
 
 struct HolderBinding {
-    private static let key = KeySource.key("The holder's private key: PEM, DER or JWK; requires --nonce and --kb-aud")
-    static let nonce = Option<NonEmptyText>("nonce", "The nonce that the verifier sent for this transaction")
-    static let audience = Option<NonEmptyText>("kb-aud", "The verifier's name, the audience of the key binding")
+    private static let key = KeySource.key()
+    static let nonce = Option<String>("nonce")
+    static let audience = Option<String>("kb-aud")
 
-    static let options = OptionDefinition.section(
-        "Key binding",
-        [key, KeySource.options.without(KeySource.secret), KeySource.algorithm, nonce, audience]
-    )
+    static let options = OptionDefinition.table([
+        key: "The holder's private key: PEM, DER or JWK; requires --nonce and --kb-aud",
+        KeySource.options.without(KeySource.secret): nil,
+        KeySource.algorithm: nil,
+        nonce: "The nonce that the verifier sent for this transaction",
+        audience: "The verifier's name, the audience of the key binding",
+    ]).section("Key binding")
 
     let nonce: String
     let audience: String
@@ -175,9 +171,9 @@ struct HolderBinding {
 
     init?(_ arguments: ParsedArguments) throws(UsageError) {
         let source = try KeySource(arguments, key: Self.key)
-        let nonce = try arguments.value(of: Self.nonce)?.text
-        let audience = try arguments.value(of: Self.audience)?.text
-        algorithm = try arguments.value(of: KeySource.algorithm)
+        let nonce = arguments.value(of: Self.nonce)
+        let audience = arguments.value(of: Self.audience)
+        algorithm = arguments.value(of: KeySource.algorithm)
         guard source != nil || nonce != nil || audience != nil else {
             if algorithm != nil { throw arguments.usageError("--alg requires a key") }
             return nil

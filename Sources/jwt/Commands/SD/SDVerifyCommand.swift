@@ -82,34 +82,27 @@ struct SDVerifyCommand {
 }
 
 struct KeyBindingOptions {
-    private static let nonce = Option<NonEmptyText>(
-        "nonce",
-        "The nonce that you sent to the holder; requires a key binding"
-    )
-    private static let audience = Option<NonEmptyText>(
-        "kb-aud",
-        "The name that the holder knows you by, the required audience of the key binding"
-    )
-    private static let maximumAge = Option<TimeSpan>(
-        "kb-max-age",
-        "The maximum time since the holder signed the key binding (default: 5m)"
-    )
-    private static let notRequired = Flag(
-        "allow-no-key-binding",
-        """
+    private static let nonce = Option<String>("nonce")
+    private static let audience = Option<String>("kb-aud")
+    private static let maximumAge = Option<TimeSpan>("kb-max-age")
+    private static let notRequired = Flag("allow-no-key-binding")
+
+    static let options = OptionDefinition.table([
+        nonce: "The nonce that you sent to the holder; requires a key binding",
+        audience: "The name that the holder knows you by, the required audience of the key binding",
+        maximumAge: "The maximum time since the holder signed the key binding (default: 5m)",
+        notRequired: """
         Accept presentations with and without a key binding, which is ignored; anyone who has a copy can present the \
         SD-JWT
-        """
-    )
-
-    static let options = OptionDefinition.section("Key binding", [nonce, audience, maximumAge, notRequired])
+        """,
+    ]).section("Key binding")
 
     let rule: KeyBindingRule
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let nonce = try arguments.value(of: Self.nonce)?.text
-        let audience = try arguments.value(of: Self.audience)?.text
-        let maximumAge = try arguments.value(of: Self.maximumAge)
+        let nonce = arguments.value(of: Self.nonce)
+        let audience = arguments.value(of: Self.audience)
+        let maximumAge = arguments.value(of: Self.maximumAge)
         let allowsNone = arguments.contains(Self.notRequired)
         if allowsNone, let option = Self.options.dropLast().first(where: { arguments.contains($0) }) {
             throw arguments.usageError("--allow-no-key-binding and \(option.spelling) can't be combined")

@@ -3,86 +3,70 @@ import Glibc
 import TokenGeneration
 
 struct ClaimOptions {
-    private static let claim = Option<Assignment>(
-        "claim",
-        short: "c",
-        isRepeatable: true,
-        "A claim; VALUE is JSON if it parses as JSON (5, true, [\"a\"], \"5\"), and text otherwise"
-    )
-    static let claims = Option<InputFile>(
-        "claims",
-        "A JSON object with claims; with --batch, one JSON object per line (default then: standard input)"
-    )
-    private static let issuer = Option<NonEmptyText>("iss", aliases: ["issuer"], "The issuer")
-    private static let subject = Option<NonEmptyText>("sub", aliases: ["subject"], "The subject")
-    private static let audience = Option<NonEmptyText>(
-        "aud",
-        aliases: ["audience"],
-        isRepeatable: true,
-        "The audience; repeat it for an array"
-    )
-    private static let expiresIn = Option<Lifetime>(
-        "expires-in",
-        """
+    private static let claim = Option<Assignment>("claim", short: "c", isRepeatable: true)
+    static let claims = Option<InputFile>("claims")
+    private static let issuer = Option<String>("iss", aliases: ["issuer"])
+    private static let subject = Option<String>("sub", aliases: ["subject"])
+    private static let audience = Option<String>("aud", aliases: ["audience"], isRepeatable: true)
+    /// The lifetime in seconds, which is negative for a token that has already expired.
+    private static let expiresIn = Option<Int>("expires-in", value: TimeSpan.placeholder) { text throws(ValueError) in
+        let isPast = text.hasPrefix("-")
+        let span = try TimeSpan(argument: isPast ? String(text.dropFirst()) : text)
+        return isPast ? -span.seconds : span.seconds
+    }
+    private static let noIssuedAt = Flag("no-iat")
+    private static let notBefore = Option<Moment>("not-before", aliases: ["nbf"])
+    private static let issuedAt = Option<Moment>("issued-at", aliases: ["iat"])
+    private static let tokenID = Option<String>("jti", value: "ID")
+
+    static let options = OptionDefinition.table([
+        claim: "A claim; VALUE is JSON if it parses as JSON (5, true, [\"a\"], \"5\"), and text otherwise",
+        claims: "A JSON object with claims; with --batch, one JSON object per line (default then: standard input)",
+        issuer: "The issuer",
+        subject: "The subject",
+        audience: "The audience; repeat it for an array",
+        expiresIn: """
         The token's lifetime: 90, 90s, 5m, 2h, 7d, 1w, 1h30m, or -5m for a token that has expired; sets exp, and iat \
         unless you set it
-        """
-    )
-    private static let noIssuedAt = Flag("no-iat", "Don't set iat with --expires-in")
-    private static let notBefore = Option<Moment>(
-        "not-before",
-        aliases: ["nbf"],
-        "The time from which the token is valid: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970"
-    )
-    private static let issuedAt = Option<Moment>(
-        "issued-at",
-        aliases: ["iat"],
-        "The time of issue, in the format of --not-before"
-    )
-    private static let tokenID = Option<NonEmptyText>(
-        "jti",
-        value: "ID",
-        "The token's ID; auto generates a random ID for each token"
-    )
-
-    static let options = OptionDefinition.section(
-        "Claims",
-        [claim, claims, issuer, subject, audience, expiresIn, noIssuedAt, notBefore, issuedAt, tokenID]
-    )
+        """,
+        noIssuedAt: "Don't set iat with --expires-in",
+        notBefore: "The time from which the token is valid: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970",
+        issuedAt: "The time of issue, in the format of --not-before",
+        tokenID: "The token's ID; auto generates a random ID for each token",
+    ]).section("Claims")
 
     static let optionsForOneToken = options.describing(["claims": "A JSON object with claims"])
 
     /// The claims that are the same in every token.
     private let fixed: MemberCollection
-    private let expiresIn: Lifetime?
+    private let expiresIn: Int?
     private let setsIssuedAt: Bool
     private let moments: [(name: String, moment: Moment, origin: String)]
     private let makesTokenID: Bool
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        expiresIn = try arguments.value(of: Self.expiresIn)
+        expiresIn = arguments.value(of: Self.expiresIn)
         setsIssuedAt = !arguments.contains(Self.noIssuedAt)
         guard setsIssuedAt || expiresIn != nil else {
             throw arguments.usageError("--no-iat requires --expires-in")
         }
         var moments: [(name: String, moment: Moment, origin: String)] = []
         for (name, option) in [("nbf", Self.notBefore), ("iat", Self.issuedAt)] {
-            guard let moment = try arguments.value(of: option) else { continue }
-            moments.append((name, moment, option.definition.spelling))
+            guard let moment = arguments.value(of: option) else { continue }
+            moments.append((name, moment, option.spelling))
         }
         self.moments = moments
-        let tokenID = try arguments.value(of: Self.tokenID)?.text
+        let tokenID = arguments.value(of: Self.tokenID)
         makesTokenID = tokenID == "auto"
-        let assignments = try arguments.values(of: Self.claim)
-        let (issuer, subject) = (try arguments.value(of: Self.issuer), try arguments.value(of: Self.subject))
-        let audience = try arguments.values(of: Self.audience).map { JSONValue.string($0.text) }
+        let assignments = arguments.values(of: Self.claim)
+        let (issuer, subject) = (arguments.value(of: Self.issuer), arguments.value(of: Self.subject))
+        let audience = arguments.values(of: Self.audience).map(JSONValue.string)
         var fixed = MemberCollection(kind: "claim")
         do throws(ValueError) {
             for assignment in assignments {
-                try fixed.add(assignment.name, assignment.value, from: Self.claim.definition.spelling)
+                try fixed.add(assignment.name, assignment.value, from: Self.claim.spelling)
             }
-            for (name, value) in [("iss", issuer?.text), ("sub", subject?.text), ("jti", makesTokenID ? nil : tokenID)]
-            {
+            for (name, value) in [("iss", issuer), ("sub", subject), ("jti", makesTokenID ? nil : tokenID)] {
                 if let value { try fixed.add(name, .string(value), from: "--" + name) }
             }
             if let first = audience.first {
@@ -115,14 +99,14 @@ struct ClaimOptions {
             try claims.add(name, .number(JSONNumber(moment.seconds(now: now))), from: origin)
         }
         if let expiresIn {
-            let origin = Self.expiresIn.definition.spelling
-            try claims.add("exp", .number(JSONNumber(now + expiresIn.seconds)), from: origin)
+            let origin = Self.expiresIn.spelling
+            try claims.add("exp", .number(JSONNumber(now + expiresIn)), from: origin)
             if setsIssuedAt, !claims.contains("iat") {
                 try claims.add("iat", .number(JSONNumber(now)), from: origin)
             }
         }
         if makesTokenID {
-            try claims.add("jti", .string(try RegisteredClaims.randomJWTID()), from: Self.tokenID.definition.spelling)
+            try claims.add("jti", .string(try RegisteredClaims.randomJWTID()), from: Self.tokenID.spelling)
         }
         try Self.check(claims.object)
         return claims.object
@@ -170,15 +154,14 @@ struct ClaimOptions {
     static func check(_ claims: JSONObject) throws(TokenError) { _ = try claims.registeredClaims() }
 
     private static func advice(on claims: JSONObject) -> String {
-        let options: [(claim: String, definition: OptionDefinition)] = [
-            ("iss", issuer.definition), ("sub", subject.definition), ("aud", audience.definition),
-            ("exp", expiresIn.definition), ("nbf", notBefore.definition), ("iat", issuedAt.definition),
-            ("jti", tokenID.definition),
+        let options: KeyValuePairs = [
+            "iss": issuer.synopsis, "sub": subject.synopsis, "aud": audience.synopsis, "exp": expiresIn.synopsis,
+            "nbf": notBefore.synopsis, "iat": issuedAt.synopsis, "jti": tokenID.synopsis,
         ]
         let malformed = options.first { name, _ in
             claims[name].map { (try? check([name: $0])) == nil } ?? false
         }
-        return malformed.map { "; \($0.definition.synopsis) sets it" } ?? ""
+        return malformed.map { "; \($0.value) sets it" } ?? ""
     }
 
     static var now: Int { Int(Date().timeIntervalSince1970) }  // reason: a clock

@@ -2,23 +2,9 @@ import Foundation
 import TokenGeneration
 
 struct SignCommand {
-    private static let key = KeySource.key(
-        """
-        The private key: PEM, DER or JWK; without a key, the command generates one for this token and prints its \
-        public JWK on standard error
-        """
-    )
-    private static let algorithm = Option<JWSAlgorithm>(
-        "alg",
-        """
-        The algorithm, for a key that doesn't state it, such as an RSA key in PEM; without --key, the algorithm of \
-        the generated key (default: ES256); keys on Edwards curves sign as EdDSA by default
-        """
-    )
-    private static let payloadOut = Option<OutputFile>(
-        "payload-out",
-        "The output file for the signed claims, which a verifier needs with --detached"
-    )
+    private static let key = KeySource.key()
+    private static let algorithm = KeySource.algorithm()
+    private static let payloadOut = Option<OutputFile>("payload-out")
 
     static let definition = CommandDefinition(
         name: "sign",
@@ -35,9 +21,22 @@ struct SignCommand {
             """,
         ],
         options: [
-            OptionDefinition.section(KeySource.section, [key, algorithm, KeySource.options]), HeaderOptions.options,
+            OptionDefinition.table([
+                key: """
+                The private key: PEM, DER or JWK; without a key, the command generates one for this token and prints its \
+                public JWK on standard error
+                """,
+                algorithm: """
+                The algorithm, for a key that doesn't state it, such as an RSA key in PEM; without --key, the algorithm of \
+                the generated key (default: ES256); keys on Edwards curves sign as EdDSA by default
+                """,
+                KeySource.options: nil,
+            ]).section(KeySource.section), HeaderOptions.options,
             ClaimOptions.options,
-            SignatureForm.options, OptionDefinition.section(SignatureForm.section, [payloadOut]), BatchRun.flag,
+            SignatureForm.options,
+            OptionDefinition.table([
+                payloadOut: "The output file for the signed claims, which a verifier needs with --detached"
+            ]).section(SignatureForm.section), BatchRun.flag,
         ],
         examples: [
             "Create a token that expires in five minutes":
@@ -60,24 +59,22 @@ struct SignCommand {
 
     private let arguments: ParsedArguments
     private let keySource: KeySource?
-    private let algorithm: JWSAlgorithm?
     private let header: HeaderOptions
     private let claims: ClaimOptions
-    private let claimsFile: InputFile?
     private let form: SignatureForm
-    private let payloadOut: OutputFile?
+
+    private var algorithm: JWSAlgorithm? { arguments.value(of: Self.algorithm) }
+    private var claimsFile: InputFile? { arguments.value(of: ClaimOptions.claims) }
+    private var payloadOut: OutputFile? { arguments.value(of: Self.payloadOut) }
+    private var isBatch: Bool { arguments.contains(BatchRun.flag) }
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         // Validate the complete command line before reading a file or generating a key.
         self.arguments = arguments
         header = try HeaderOptions(arguments)
         claims = try ClaimOptions(arguments)
-        form = try SignatureForm(arguments)
+        form = SignatureForm(arguments)
         keySource = try KeySource(arguments, key: Self.key)
-        algorithm = try arguments.value(of: Self.algorithm)
-        claimsFile = try arguments.value(of: ClaimOptions.claims)
-        payloadOut = try arguments.value(of: Self.payloadOut)
-        let isBatch = arguments.contains(BatchRun.flag)
         let readsClaims = claimsFile?.isStandardInput ?? isBatch
         try arguments.reject([
             "--alg \(algorithm.map { "\($0)" } ?? "") needs --key: the token couldn't be verified without the secret":
@@ -92,10 +89,10 @@ struct SignCommand {
     }
 
     private func run(on console: Console) throws {
-        let readsInput = claimsFile != nil || keySource?.takesStandardInput == true || arguments.contains(BatchRun.flag)
+        let readsInput = claimsFile != nil || keySource?.takesStandardInput == true || isBatch
         if !readsInput { try claims.checkStandardInput(arguments, hasKey: keySource != nil) }
         let service = try service(console)
-        if arguments.contains(BatchRun.flag) { return try runBatch(service, console) }
+        if isBatch { return try runBatch(service, console) }
         let claims = try claims.claims(adding: claimsFile, arguments)
         if claims.isEmpty {
             console.warn(
@@ -159,24 +156,15 @@ struct SignCommand {
 }
 
 struct HeaderOptions {
-    private static let keyID = Option<NonEmptyText>(
-        "kid",
-        aliases: ["keyid", "key-id"],
-        value: "ID",
-        "The key ID; auto is the key's RFC 7638 thumbprint (default: the JWK's kid)"
-    )
-    private static let type = Option<NonEmptyText>(
-        "typ",
-        value: "TYPE",
-        "The type, such as at+jwt (default: JWT for tokens)"
-    )
-    private static let parameter = Option<Assignment>(
-        "header",
-        isRepeatable: true,
-        "A header parameter; VALUE is JSON if it parses as JSON, and text otherwise"
-    )
+    private static let keyID = KeySource.keyID()
+    private static let type = Option<String>("typ", value: "TYPE")
+    private static let parameter = Option<Assignment>("header", isRepeatable: true)
 
-    static let options = OptionDefinition.section("Header", [keyID, type, parameter])
+    static let options = OptionDefinition.table([
+        keyID: "The key ID; auto is the key's RFC 7638 thumbprint (default: the JWK's kid)",
+        type: "The type, such as at+jwt (default: JWT for tokens)",
+        parameter: "A header parameter; VALUE is JSON if it parses as JSON, and text otherwise",
+    ]).section("Header")
 
     let parameters: JSONObject
     /// The key ID that the user specifies: `auto`, or the ID.
@@ -184,8 +172,8 @@ struct HeaderOptions {
 
     init(_ arguments: ParsedArguments, payloadAdvice: String = "use --unencoded-payload") throws(UsageError) {
         var members = MemberCollection(kind: "header parameter")
-        let type = try arguments.value(of: Self.type)?.text
-        for assignment in try arguments.values(of: Self.parameter) {
+        let type = arguments.value(of: Self.type)
+        for assignment in arguments.values(of: Self.parameter) {
             switch assignment.name {
             case "alg": throw arguments.usageError("--header can't set alg; the key determines it")
             case "kid": throw arguments.usageError("--header can't set kid; use --kid")
@@ -195,7 +183,7 @@ struct HeaderOptions {
             default: break
             }
             do throws(ValueError) {
-                try members.add(assignment.name, assignment.value, from: Self.parameter.definition.spelling)
+                try members.add(assignment.name, assignment.value, from: Self.parameter.spelling)
             } catch {
                 throw arguments.usageError(error.message)
             }
@@ -203,7 +191,7 @@ struct HeaderOptions {
         var parameters = members.object
         if let type { parameters["typ"] = .string(type) }
         self.parameters = parameters
-        statedKeyID = try arguments.value(of: Self.keyID)?.text
+        statedKeyID = arguments.value(of: Self.keyID)
     }
 
     func keyID(of key: SigningKey, own: String?) -> String? {
@@ -220,24 +208,23 @@ struct SignatureForm {
 
     static let section = "Form"
 
-    private static let serialization = Option<Serialization>(
-        "format",
-        "A single line with three parts (default), or JSON: flattened, or general with a list of signatures"
-    )
-    private static let detached = Flag(
-        "detached",
-        "Omit the payload, which the verifier must then provide (RFC 7515, appendix F)"
-    )
-    private static let unencoded = Flag("unencoded-payload", "Sign the payload without base64url encoding (RFC 7797)")
+    private static let serialization = Option<Serialization>("format")
+    private static let detached = Flag("detached")
+    private static let unencoded = Flag("unencoded-payload")
 
-    static let options = OptionDefinition.section("Form", [serialization, detached, unencoded])
+    static let options = OptionDefinition.table([
+        serialization:
+            "A single line with three parts (default), or JSON: flattened, or general with a list of signatures",
+        detached: "Omit the payload, which the verifier must then provide (RFC 7515, appendix F)",
+        unencoded: "Sign the payload without base64url encoding (RFC 7797)",
+    ]).section("Form")
 
     private let serialization: Serialization
     private let placement: JWSPayloadPlacement
     private let encoding: JWSPayloadEncoding
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        serialization = try arguments.value(of: Self.serialization) ?? .compact
+    init(_ arguments: ParsedArguments) {
+        serialization = arguments.value(of: Self.serialization) ?? .compact
         placement = arguments.contains(Self.detached) ? .detached : .attached
         encoding = arguments.contains(Self.unencoded) ? .unencoded : .base64url
     }

@@ -4,56 +4,50 @@ import OAuth2
 import SharedStores
 
 struct CacheOptions: Sendable {
-    static let section = "Token cache"
-
-    private static let folder = Option<FolderPath>(
-        "cache-dir",
-        value: "FOLDER",
-        "The cache folder, accessible only to you (default: ~/.local/state/jwt/tokens, or jwt/tokens in $XDG_STATE_HOME)"
-    )
-    private static let shared = Option<SharedStoreAddress>(
-        "store",
-        value: "ADDRESS",
-        "A store that hosts share instead of the folder: etcd:URL[,URL…]; needs a cache key, the same on all hosts"
-    )
-    private static let user = Option<NonEmptyText>("store-user", value: "NAME", "The user of the shared store")
-    private static let password = SecretOptions(
-        "store-password",
-        file: "The file with the password of the shared store",
-        environment: "The environment variable with the password of the shared store"
-    )
+    private static let folder = Option<URL>("cache-dir", value: "FOLDER", kind: .file) { text throws(ValueError) in
+        guard !text.isEmpty, text != "-" else { throw ValueError(message: "must name a folder") }
+        return URL(filePath: text, directoryHint: .isDirectory).absoluteURL.standardizedFileURL
+    }
+    private static let shared = Option<SharedStoreAddress>("store", value: "ADDRESS")
+    private static let user = Option<String>("store-user", value: "NAME")
+    private static let password = SecretOptions("store-password", "the password of the shared store")
     private static let key = SecretOptions(
         "cache-key",
         noun: "key",
         file: "Encrypt the cache with the key in this file: 32 bytes in base64 (openssl rand -base64 32)",
         environment: "Encrypt the cache with the key in this environment variable"
     )
-    private static let isOff = Flag("no-cache", "Neither read nor write the cache")
-    private static let leastLifetime = Option<TimeSpan>(
-        "min-valid",
-        "The minimum remaining lifetime of a cached token (default: 30s)"
-    )
+    private static let isOff = Flag("no-cache")
+    private static let leastLifetime = Option<TimeSpan>("min-valid")
 
-    static let members = OptionDefinition.section(section, [folder, shared, user, password, key, isOff, leastLifetime])
+    static let members = OptionDefinition.table([
+        folder:
+            "The cache folder, accessible only to you (default: ~/.local/state/jwt/tokens, or jwt/tokens in $XDG_STATE_HOME)",
+        shared:
+            "A store that hosts share instead of the folder: etcd:URL[,URL…]; needs a cache key, the same on all hosts",
+        user: "The user of the shared store",
+        password: nil,
+        key: nil,
+        isOff: "Neither read nor write the cache",
+        leastLifetime: "The minimum remaining lifetime of a cached token (default: 30s)",
+    ])
 
     static let alternatives: [[any CommandOption]] = [[folder, shared, isOff], [password], [key]]
 
-    let leastLifetime: Duration
-    private let folder: FolderPath?
-    private let shared: SharedStoreAddress?
-    private let user: String?
+    private let arguments: ParsedArguments
     private let password: PasswordSource?
     private let key: PasswordSource?
-    let isOff: Bool
+
+    var leastLifetime: Duration { arguments.value(of: Self.leastLifetime)?.duration ?? .seconds(30) }
+    var isOff: Bool { arguments.contains(Self.isOff) }
+    private var folder: URL? { arguments.value(of: Self.folder) }
+    private var shared: SharedStoreAddress? { arguments.value(of: Self.shared) }
+    private var user: String? { arguments.value(of: Self.user) }
 
     init(_ arguments: ParsedArguments, needsStore: Bool) throws(UsageError) {
-        folder = try arguments.value(of: Self.folder)
+        self.arguments = arguments
         key = try PasswordSource(arguments, Self.key)
-        shared = try arguments.value(of: Self.shared)
-        user = try arguments.value(of: Self.user)?.text
         password = try PasswordSource(arguments, Self.password)
-        isOff = arguments.contains(Self.isOff)
-        leastLifetime = try arguments.value(of: Self.leastLifetime)?.duration ?? .seconds(30)
         try arguments.reject([
             "--no-cache can't be combined with a cache folder or key": isOff && (folder != nil || key != nil),
             "--store can't be combined with --cache-dir or --no-cache": shared != nil && (isOff || folder != nil),
@@ -95,7 +89,7 @@ struct CacheOptions: Sendable {
         }
         let place: URL
         if let folder {
-            place = folder.url
+            place = folder
         } else {
             let path = try UserFolder.state.path(orElse: "--cache-dir FOLDER") + "/tokens"
             place = URL(filePath: path, directoryHint: .isDirectory)
@@ -122,7 +116,7 @@ struct CacheOptions: Sendable {
         _ transport: CurlTransport
     ) throws(CommandFailure) -> any TokenStore {
         let password = try password.map { password throws(CommandFailure) in
-            try password.readSecret(warningOn: console)
+            Secret(try password.read(warningOn: console))
         }
         return try CommandFailure.reporting(at: address.name) {
             let cluster = try EtcdCluster(
@@ -135,20 +129,6 @@ struct CacheOptions: Sendable {
             return EtcdTokenStore(cluster, keys: try RecordKeys(sealing: key))
         }
     }
-}
-
-struct FolderPath: ArgumentValue, Equatable {
-    static var valueKind: OptionDefinition.ValueKind { .file }
-
-    let path: String
-
-    init(argument: String) throws(ValueError) {
-        guard !argument.isEmpty, argument != "-" else { throw ValueError(message: "must name a folder") }
-        path = argument
-    }
-
-    /// The absolute URL, which doesn't depend on later changes of the working directory.
-    var url: URL { URL(filePath: path, directoryHint: .isDirectory).absoluteURL.standardizedFileURL }
 }
 
 struct SharedStoreAddress: ArgumentValue, Equatable {

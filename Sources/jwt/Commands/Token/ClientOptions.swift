@@ -22,16 +22,6 @@ struct ClientOptions: Sendable {
         }
     }
 
-    private enum BasicEncoding: String, CaseIterable, NamedValue {
-        case form
-        case raw
-    }
-
-    private enum AssertionType: String, CaseIterable, NamedValue {
-        case jwtBearer = "jwt-bearer"
-        case jwtSPIFFE = "jwt-spiffe"
-    }
-
     fileprivate enum Proof {
         case secret, key, certificate, platform
 
@@ -45,103 +35,80 @@ struct ClientOptions: Sendable {
         }
     }
 
-    private static let clientID = Option<NonEmptyText>("client-id", value: "ID", "The client ID")
-    private static let methodOption = Option<Method>(
-        "auth-method",
-        value: "METHOD",
-        """
-        The client authentication method: \(Method.allCases.map(\.rawValue).joined(separator: ", ")) (default: \
-        client_secret_basic with a secret, private_key_jwt with a key, tls_client_auth with a certificate, none if a \
-        user signs in)
-        """
-    )
-    private static let secret = SecretOptions(
-        "client-secret",
-        noun: "secret",
-        file: "The file with the client secret",
-        environment: "The environment variable with the client secret"
-    )
-    private static let basicEncoding = Option<BasicEncoding>(
+    private static let clientID = Option<String>("client-id", value: "ID")
+    private static let methodOption = Option<Method>("auth-method", value: "METHOD")
+    private static let secret = SecretOptions("client-secret", noun: "secret", "the client secret")
+    private static let basicEncoding = Option<ClientSecretBasic.Encoding>(
         "basic-encoding",
         value: "ENCODING",
-        "The encoding of the ID and secret for client_secret_basic: form (default), or raw for servers that don't decode it"
+        choices: ["form": .form, "raw": .raw]
     )
-    private static let key = KeySource.key("The client's private key: PEM, DER or JWK")
-    private static let keyID = Option<NonEmptyText>(
-        "kid",
-        aliases: ["keyid", "key-id"],
-        value: "ID",
-        "The ID of the key at the server; auto is the RFC 7638 thumbprint (default: the JWK's kid)"
-    )
-    private static let audience = Option<NonEmptyText>(
-        "assertion-audience",
-        aliases: ["assertion-aud"],
-        "The audience of client assertions (default: the issuer, or the token endpoint without an issuer)"
-    )
-    private static let assertionCertificate = Option<InputFile>(
-        "assertion-cert",
-        "The key's certificate in PEM: client assertions name it and have the typ JWT, as for Entra ID"
-    )
-    private static let assertionType = Option<AssertionType>(
+    private static let key = KeySource.key()
+    private static let keyID = KeySource.keyID()
+    private static let audience = Option<String>("assertion-audience", aliases: ["assertion-aud"])
+    private static let assertionCertificate = Option<InputFile>("assertion-cert")
+    private static let assertionType = Option<SignedAssertionAuthentication.AssertionType>(
         "assertion-type",
         value: "TYPE",
-        "The type of the platform's assertion: jwt-bearer, jwt-spiffe (default: jwt-spiffe with --from spiffe:PATH)"
+        choices: ["jwt-bearer": .jwtBearer, "jwt-spiffe": .jwtSPIFFE]
     )
-    private static let certificate = Option<InputFile>(
-        "cert",
-        "The client certificate and its chain in PEM, sent to every server (RFC 8705)"
-    )
-    private static let certificateKey = Option<InputFile>(
-        "cert-key",
-        "The private key of the certificate (default: in the certificate file)"
-    )
+    private static let certificate = Option<InputFile>("cert")
+    private static let certificateKey = Option<InputFile>("cert-key")
 
     static let members =
-        OptionDefinition.section("Client", [clientID, methodOption, secret, basicEncoding])
-        + OptionDefinition.section(
-            KeySource.section,
-            [key, KeySource.environment, KeySource.algorithm, keyID, KeySource.password]
-        )
-        + OptionDefinition.section(
-            "Client",
-            [audience, assertionCertificate, assertionType, certificate, certificateKey]
-        )
+        OptionDefinition.table([
+            clientID: "The client ID",
+            methodOption: """
+            The client authentication method: \(Method.allCases.map(\.rawValue).joined(separator: ", ")) (default: \
+            client_secret_basic with a secret, private_key_jwt with a key, tls_client_auth with a certificate, none if a \
+            user signs in)
+            """,
+            secret: nil,
+            basicEncoding:
+                "The encoding of the ID and secret for client_secret_basic: form (default), or raw for servers that don't decode it",
+            key: "The client's private key: PEM, DER or JWK",
+            KeySource.environment: nil,
+            KeySource.algorithm: nil,
+            keyID: "The ID of the key at the server; auto is the RFC 7638 thumbprint (default: the JWK's kid)",
+            KeySource.password: nil,
+            audience:
+                "The audience of client assertions (default: the issuer, or the token endpoint without an issuer)",
+            assertionCertificate:
+                "The key's certificate in PEM: client assertions name it and have the typ JWT, as for Entra ID",
+            assertionType:
+                "The type of the platform's assertion: jwt-bearer, jwt-spiffe (default: jwt-spiffe with --from spiffe:PATH)",
+            certificate: "The client certificate and its chain in PEM, sent to every server (RFC 8705)",
+            certificateKey: "The private key of the certificate (default: in the certificate file)",
+        ])
 
     /// The groups of mutually exclusive options.
     static let alternatives: [[any CommandOption]] = [[secret, key, KeySource.environment], [KeySource.password]]
 
+    private let arguments: ParsedArguments
     private let clientID: String
     private let method: Method
     private let secret: PasswordSource?
-    private let basicEncoding: ClientSecretBasic.Encoding
     private let key: KeySource?
-    private let algorithm: JWSAlgorithm?
-    private let keyID: String?
-    private let audience: String?
-    private let assertionCertificate: InputFile?
     private let platformType: SignedAssertionAuthentication.AssertionType?
-    private let certificate: InputFile?
-    private let certificateKey: InputFile?
+
+    private var algorithm: JWSAlgorithm? { arguments.value(of: KeySource.algorithm) }
+    private var assertionCertificate: InputFile? { arguments.value(of: Self.assertionCertificate) }
+    private var certificate: InputFile? { arguments.value(of: Self.certificate) }
+    private var certificateKey: InputFile? { arguments.value(of: Self.certificateKey) }
 
     init(_ arguments: ParsedArguments, isPublicByDefault: Bool, platform: PlatformOptions?) throws(UsageError) {
-        guard let clientID = try arguments.value(of: Self.clientID)?.text else {
+        self.arguments = arguments
+        guard let clientID = arguments.value(of: Self.clientID) else {
             throw arguments.usageError("missing client ID; pass --client-id ID or --profile NAME")
         }
         self.clientID = clientID
         secret = try PasswordSource(arguments, Self.secret)
-        let basicEncoding = try arguments.value(of: Self.basicEncoding)
-        self.basicEncoding = basicEncoding == .raw ? .raw : .form
         key = try KeySource(arguments, key: Self.key)
-        algorithm = try arguments.value(of: KeySource.algorithm)
-        keyID = try arguments.value(of: Self.keyID)?.text
-        audience = try arguments.value(of: Self.audience)?.text
-        assertionCertificate = try arguments.value(of: Self.assertionCertificate)
-        certificate = try arguments.value(of: Self.certificate)
-        certificateKey = try arguments.value(of: Self.certificateKey)
-        let assertionType = try arguments.value(of: Self.assertionType)
+        let hasCertificate = arguments.contains(Self.certificate)
+        let assertionType = arguments.value(of: Self.assertionType)
         try arguments.reject([
-            "--cert-key requires --cert FILE": certificateKey != nil && certificate == nil,
-            "--assertion-cert requires --key FILE": assertionCertificate != nil && key == nil,
+            "--cert-key requires --cert FILE": arguments.contains(Self.certificateKey) && !hasCertificate,
+            "--assertion-cert requires --key FILE": arguments.contains(Self.assertionCertificate) && key == nil,
             "the client can have a secret or a key, but not both": secret != nil && key != nil,
             """
             --from authenticates the client, like a secret or a key; remove one of them, or use the platform's token \
@@ -150,16 +117,14 @@ struct ClientOptions: Sendable {
             "--assertion-type requires --from SOURCE that authenticates the client":
                 assertionType != nil && platform == nil,
         ])
-        platformType = platform.map { platform in
-            (assertionType ?? (platform.isSPIFFE ? .jwtSPIFFE : .jwtBearer)) == .jwtSPIFFE ? .jwtSPIFFE : .jwtBearer
-        }
+        platformType = platform.map { assertionType ?? ($0.isSPIFFE ? .jwtSPIFFE : .jwtBearer) }
         var proofs: [Proof] = []
         if platform != nil { proofs.append(.platform) }
         if secret != nil { proofs.append(.secret) }
         if key != nil { proofs.append(.key) }
-        if certificate != nil { proofs.append(.certificate) }
+        if hasCertificate { proofs.append(.certificate) }
         method = try Self.chosenMethod(arguments, proofs, isPublicByDefault)
-        guard basicEncoding == nil || method == .clientSecretBasic else {
+        guard !arguments.contains(Self.basicEncoding) || method == .clientSecretBasic else {
             throw arguments.usageError("--basic-encoding requires client_secret_basic; remove it")
         }
     }
@@ -169,7 +134,7 @@ struct ClientOptions: Sendable {
         _ proofs: [Proof],
         _ isPublicByDefault: Bool
     ) throws(UsageError) -> Method {
-        guard let named = try arguments.value(of: methodOption) else {
+        guard let named = arguments.value(of: methodOption) else {
             switch proofs.first {
             case .secret: return .clientSecretBasic
             case .key, .platform: return .privateKeyJWT
@@ -221,7 +186,9 @@ struct ClientOptions: Sendable {
         _ console: Console
     ) throws(CommandFailure) -> any ClientAuthentication {
         let audience: AssertionAudience =
-            if let audience { .custom(audience) } else { server.hasIssuer ? .issuer : .tokenEndpoint }
+            if let audience = arguments.value(of: Self.audience) { .custom(audience) } else {
+                server.hasIssuer ? .issuer : .tokenEndpoint
+            }
         let authentication: any ClientAuthentication
         if let platformType, let platform {
             authentication = SignedAssertionAuthentication(
@@ -240,17 +207,26 @@ struct ClientOptions: Sendable {
         _ audience: AssertionAudience,
         _ console: Console
     ) throws(CommandFailure) -> any ClientAuthentication {
-        switch method {
-        case .clientSecretBasic, .clientSecretPost, .clientSecretJWT:
-            guard let secret else { break }
-            return try authentication(try secret.readSecret(warningOn: console), audience)
-        case .privateKeyJWT:
-            guard let key else { break }
-            return try authentication(key, audience, console)
-        case .tlsClientAuth, .selfSignedTLSClientAuth: return .tlsClientAuth(clientID: clientID)
-        case .none: return .none(clientID: clientID)
+        let secret = try secret.map { source throws(CommandFailure) in Secret(try source.read(warningOn: console)) }
+        switch (method, secret, key) {
+        case (.clientSecretBasic, let secret?, _):
+            let encoding = arguments.value(of: Self.basicEncoding) ?? .form
+            return .clientSecretBasic(clientID: clientID, secret: secret, encoding: encoding)
+        case (.clientSecretPost, let secret?, _): return .clientSecretPost(clientID: clientID, secret: secret)
+        case (.clientSecretJWT, let secret?, _):
+            return try CommandFailure.reporting {
+                try .clientSecretJWT(
+                    clientID: clientID,
+                    secret: secret,
+                    algorithm: algorithm ?? .hs256,
+                    audience: audience
+                )
+            }
+        case (.privateKeyJWT, _, let key?): return try authentication(key, audience, console)
+        case (.tlsClientAuth, _, _), (.selfSignedTLSClientAuth, _, _): return .tlsClientAuth(clientID: clientID)
+        case (.none, _, _): return .none(clientID: clientID)
+        default: throw CommandFailure(.failed, "missing client credentials")
         }
-        throw CommandFailure(.failed, "missing client credentials")
     }
 
     func identity(_ console: Console) throws(CommandFailure) -> ClientIdentity? {
@@ -270,25 +246,6 @@ struct ClientOptions: Sendable {
     }
 
     private func authentication(
-        _ secret: Secret,
-        _ audience: AssertionAudience
-    ) throws(CommandFailure) -> any ClientAuthentication {
-        switch method {
-        case .clientSecretJWT:
-            try CommandFailure.reporting {
-                try .clientSecretJWT(
-                    clientID: clientID,
-                    secret: secret,
-                    algorithm: algorithm ?? .hs256,
-                    audience: audience
-                )
-            }
-        case .clientSecretPost: .clientSecretPost(clientID: clientID, secret: secret)
-        default: .clientSecretBasic(clientID: clientID, secret: secret, encoding: basicEncoding)
-        }
-    }
-
-    private func authentication(
         _ key: KeySource,
         _ audience: AssertionAudience,
         _ console: Console
@@ -299,6 +256,7 @@ struct ClientOptions: Sendable {
         guard !signingKey.algorithm.isSymmetric else {
             throw CommandFailure(.failed, "\(file.name): contains a secret, but private_key_jwt needs a private key")
         }
+        let keyID = arguments.value(of: Self.keyID)
         let service = signingKey.identified(
             by: keyID == "auto" ? signingKey.verificationKey.thumbprint : keyID ?? ownID
         )

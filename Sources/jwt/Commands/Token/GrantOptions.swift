@@ -14,58 +14,10 @@ struct GrantOptions: Sendable {
         var isInteractive: Bool { self == .deviceCode || self == .authorizationCode }
     }
 
-    /// A token type ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)): the end of
-    /// its URN, or another URI.
-    struct SubjectTokenType: ArgumentValue {
-        private static let prefix = "urn:ietf:params:oauth:token-type:"
-        private static let names = ["access_token", "refresh_token", "id_token", "jwt", "saml1", "saml2"]
-        static let valueKind = OptionDefinition.ValueKind.choice(names)
-
-        static let accessToken = SubjectTokenType(identifier: prefix + "access_token")
-        static let jwt = SubjectTokenType(identifier: prefix + "jwt")
-
-        let identifier: String
-
-        private init(identifier: String) { self.identifier = identifier }
-
-        init(argument: String) throws(ValueError) {
-            if Self.names.contains(argument) {
-                identifier = Self.prefix + argument
-            } else if argument.contains(":") {
-                identifier = argument
-            } else {
-                throw ValueError(message: "must be \(Self.names.joined(separator: ", ")) or a URI")
-            }
-        }
-    }
-
-    static let section = "Grant"
-
-    private static let kind = Option<Kind>(
-        "grant",
-        aliases: ["grant-type"],
-        value: "GRANT",
-        """
-        The grant: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: the grant of the options \
-        below, or else client_credentials); the last two require a user to sign in
-        """
-    )
-    private static let scope = Option<NonEmptyText>(
-        "scope",
-        value: "SCOPE",
-        isRepeatable: true,
-        "The requested scope: names separated by spaces"
-    )
-    private static let audience = Option<NonEmptyText>(
-        "audience",
-        value: "NAME",
-        "The service for the token, by the server's name for it"
-    )
-    private static let resource = Option<NonEmptyText>(
-        "resource",
-        value: "URI",
-        "The service for the token, by its URI (RFC 8707)"
-    )
+    private static let kind = Option<Kind>("grant", aliases: ["grant-type"], value: "GRANT")
+    private static let scope = Option<String>("scope", value: "SCOPE", isRepeatable: true)
+    private static let audience = Option<String>("audience", value: "NAME")
+    private static let resource = Option<String>("resource", value: "URI")
     private static let refreshToken = SecretOptions(
         "refresh-token",
         noun: "refresh token",
@@ -78,25 +30,37 @@ struct GrantOptions: Sendable {
         file: "The file with a token to exchange for another (RFC 8693)",
         environment: "The environment variable with a token to exchange"
     )
-    private static let subjectProfile = Option<NonEmptyText>(
-        "subject-profile",
-        value: "NAME",
-        "The profile whose token to exchange; that token is cached and refreshed, too"
-    )
-    private static let subjectTokenType = Option<SubjectTokenType>(
+    private static let subjectProfile = Option<String>("subject-profile", value: "NAME")
+    private static let subjectTokenTypes = ["access_token", "refresh_token", "id_token", "jwt", "saml1", "saml2"]
+    private static let subjectTokenType = Option<TokenType>(
         "subject-token-type",
         value: "TYPE",
-        """
-        The type of the token to exchange: access_token (default), refresh_token, id_token, jwt (default with --from), \
-        saml1, saml2 or a URI
-        """
-    )
+        kind: .choice(subjectTokenTypes)
+    ) { text throws(ValueError) in
+        if subjectTokenTypes.contains(text) { return TokenType("urn:ietf:params:oauth:token-type:\(text)") }
+        guard text.contains(":") else {
+            throw ValueError(message: "must be \(subjectTokenTypes.joined(separator: ", ")) or a URI")
+        }
+        return TokenType(text)
+    }
 
     static let members =
-        OptionDefinition.section(
-            section,
-            [kind, scope, audience, resource, refreshToken, subjectToken, subjectProfile, subjectTokenType]
-        ) + SignInOptions.members
+        OptionDefinition.table([
+            kind: """
+            The grant: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: the grant of the options \
+            below, or else client_credentials); the last two require a user to sign in
+            """,
+            scope: "The requested scope: names separated by spaces",
+            audience: "The service for the token, by the server's name for it",
+            resource: "The service for the token, by its URI (RFC 8707)",
+            refreshToken: nil,
+            subjectToken: nil,
+            subjectProfile: "The profile whose token to exchange; that token is cached and refreshed, too",
+            subjectTokenType: """
+            The type of the token to exchange: access_token (default), refresh_token, id_token, jwt (default with --from), \
+            saml1, saml2 or a URI
+            """,
+        ]) + SignInOptions.members
 
     static let alternatives: [[any CommandOption]] = [[refreshToken], [subjectToken, subjectProfile]]
 
@@ -108,37 +72,36 @@ struct GrantOptions: Sendable {
 
     let kind: Kind
     private let scope: String?
-    private let audience: String?
-    private let resource: String?
+    private let arguments: ParsedArguments
     private let refreshToken: PasswordSource?
     private let subject: Subject?
-    private let subjectTokenType: SubjectTokenType
-    private let signInOptions: SignInOptions
+
+    private var audience: String? { arguments.value(of: Self.audience) }
+    private var resource: String? { arguments.value(of: Self.resource) }
+    private var resources: [String] { arguments.values(of: Self.resource) }
 
     /// Reads the options of a grant; the profiles in a chain of exchanges must not form a cycle.
     init(_ arguments: ParsedArguments, in profiles: [String], hasPlatform: Bool) throws {
-        let scopes = try arguments.values(of: Self.scope).map(\.text)
+        let scopes = arguments.values(of: Self.scope)
         scope = scopes.isEmpty ? nil : scopes.joined(separator: " ")
-        audience = try arguments.value(of: Self.audience)?.text
-        resource = try arguments.value(of: Self.resource)?.text
+        self.arguments = arguments
         refreshToken = try PasswordSource(arguments, Self.refreshToken)
-        let named = try arguments.value(of: Self.kind)
+        let named = arguments.value(of: Self.kind)
         let given = try Self.subject(arguments, in: profiles)
         // Next to another token, the platform's token authenticates the client.
         let usesPlatform = hasPlatform && given == nil && (named == .tokenExchange || named == .jwtBearer)
         let subject = usesPlatform ? .platform : given
         self.subject = subject
-        subjectTokenType = try arguments.value(of: Self.subjectTokenType) ?? (usesPlatform ? .jwt : .accessToken)
         let implied: Kind =
             refreshToken != nil ? .refreshToken : subject != nil ? .tokenExchange : .clientCredentials
         kind = named ?? implied
-        signInOptions = try SignInOptions(arguments, for: kind)
-        try check(arguments)
+        try SignInOptions.check(arguments, for: kind)
+        try check()
     }
 
     private static func subject(_ arguments: ParsedArguments, in profiles: [String]) throws -> Subject? {
         let source = try PasswordSource(arguments, subjectToken)
-        guard let name = try arguments.value(of: subjectProfile)?.text else { return source.map(Subject.token) }
+        guard let name = arguments.value(of: subjectProfile) else { return source.map(Subject.token) }
         try arguments.reject([
             "--subject-profile and a token to exchange can't be combined": source != nil,
             "--subject-profile forms a cycle with profile “\(name)”": profiles.contains(name),
@@ -146,7 +109,7 @@ struct GrantOptions: Sendable {
         return .profile(try TokenOptions(arguments, ofProfile: name, in: profiles))
     }
 
-    private func check(_ arguments: ParsedArguments) throws(UsageError) {
+    private func check() throws(UsageError) {
         let takesNoToken = [.clientCredentials, .deviceCode, .authorizationCode].contains(kind)
         try arguments.reject([
             "a refresh token and a token to exchange can't be combined; remove one of them":
@@ -174,23 +137,13 @@ struct GrantOptions: Sendable {
     var needsStore: Bool { kind == .refreshToken }
 
     var signIn: SignIn? {
-        let place: SignIn.Place
-        switch kind {
-        case .deviceCode: place = .device
-        case .authorizationCode:
-            place = .browser(
-                path: signInOptions.redirectPath,
-                port: signInOptions.redirectPort,
-                opens: signInOptions.opensBrowser
-            )
-        default: return nil
-        }
+        guard kind.isInteractive else { return nil }
         return SignIn(
-            place: place,
+            usesBrowser: kind == .authorizationCode,
+            options: SignInOptions(arguments: arguments),
             scope: scope,
             audience: audience,
-            resources: [resource].compactMap(\.self),
-            timeout: signInOptions.timeout
+            resources: resources
         )
     }
 
@@ -205,14 +158,15 @@ struct GrantOptions: Sendable {
                 assertion: platform.source,
                 identifier: platform.name,
                 scope: scope,
-                resources: resource.map { [$0] } ?? []
+                resources: resources
             )
-            return audience.map { grant.adding([("audience", $0)]) } ?? grant
+            guard let audience else { return grant }
+            return IdentifiedGrant(grant: grant, name: "audience=\(audience)", fields: [("audience", audience)])
         case (.refreshToken, _):
             guard let refreshToken else { break }
-            return RefreshTokenGrant(refreshToken: try refreshToken.readSecret(warningOn: console))
+            return RefreshTokenGrant(refreshToken: Secret(try refreshToken.read(warningOn: console)))
         case (.tokenExchange, .token(let source)?):
-            let secret = try source.readSecret(warningOn: console)
+            let secret = Secret(try source.read(warningOn: console))
             // The digest of the subject token separates the cached tokens of different subjects.
             let name = "token " + secret.fingerprint.map { String($0, radix: 16) }.joined(separator: ".")
             return exchange(StaticTokenSource(AccessToken(value: secret, requested: .now)), name)
@@ -220,16 +174,16 @@ struct GrantOptions: Sendable {
             let access = try options.access(console)
             return exchange(access.source, access.identifier)
         case (.clientCredentials, _):
-            let fields = [("audience", audience), ("resource", resource)].compactMap { field in
-                field.1.map { (name: field.0, value: $0) }
-            }
-            return fields.isEmpty
-                ? ClientCredentialsGrant(scope: scope)
-                : ClientCredentialsGrant(scope: scope).adding(fields)
+            return ClientCredentialsGrant(
+                scope: scope,
+                resources: resources,
+                additionalParameters: audience.map { ["audience": $0] } ?? [:]
+            )
         case (.deviceCode, _), (.authorizationCode, _):
             let services = [resource, audience.map { "audience=\($0)" }].compactMap(\.self)
             let parts = [kind.rawValue, scope ?? ""] + services
-            return SignInGrant(identifier: parts.joined(separator: "\n"))
+            // The sign-in stores the tokens, which are then refreshed.
+            return UserGrant(identifier: parts.joined(separator: "\n"))
         case (.tokenExchange, nil): break
         }
         throw CommandFailure(.failed, "missing credentials for the grant")
@@ -238,40 +192,32 @@ struct GrantOptions: Sendable {
     private func exchange(_ subject: any TokenSource, _ name: String) -> TokenExchangeGrant {
         TokenExchangeGrant(
             subject: subject,
-            subjectTokenType: TokenType(subjectTokenType.identifier),
+            subjectTokenType: arguments.value(of: Self.subjectTokenType) ?? (usesPlatform ? .jwt : .accessToken),
             identifier: name,
             audiences: audience.map { [$0] } ?? [],
-            resources: resource.map { [$0] } ?? [],
+            resources: resources,
             scope: scope
         )
     }
 }
 
 struct BindingOptions: Sendable {
-    private static let isBound = Flag(
-        "dpop",
-        "Bind the token to a new key that is cached with it; jwt request creates the proofs"
-    )
-    private static let key = Option<InputFile>(
-        "dpop-key",
-        "Bind the token to this private key; jwt dpop can create proofs with it"
-    )
+    private static let isBound = Flag("dpop")
+    private static let key = Option<InputFile>("dpop-key")
 
-    static let members = OptionDefinition.section(GrantOptions.section, [isBound, key])
+    static let members = OptionDefinition.table([
+        isBound: "Bind the token to a new key that is cached with it; jwt request creates the proofs",
+        key: "Bind the token to this private key; jwt dpop can create proofs with it",
+    ])
 
     static let alternatives: [[any CommandOption]] = [[isBound, key]]
 
-    private let isBound: Bool
-    private let key: InputFile?
+    let arguments: ParsedArguments
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        isBound = arguments.contains(Self.isBound)
-        key = try arguments.value(of: Self.key)
-    }
+    var isKeyKept: Bool { arguments.contains(Self.isBound) && !arguments.contains(Self.key) }
 
-    var isKeyKept: Bool { isBound && key == nil }
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
-        guard let key else { return isBound ? .generated() : nil }
+        guard let key = arguments.value(of: Self.key) else { return isKeyKept ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())
         file.warn(on: console)
         let signingKey = try file.signingKey(for: nil).key
@@ -304,14 +250,5 @@ struct IdentifiedGrant: Grant {
 
     func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
         grant.reducedRefreshParameters(after: error)
-    }
-}
-
-extension Grant {
-    /// Returns the grant for a target service: `resource` ([RFC
-    /// 8707](https://www.rfc-editor.org/rfc/rfc8707)), or `audience` at several servers.
-    func adding(_ fields: [(name: String, value: String)]) -> IdentifiedGrant {
-        let name = fields.map { "\($0.name)=\($0.value)" }.joined(separator: "\n")
-        return IdentifiedGrant(grant: self, name: name, fields: fields)
     }
 }

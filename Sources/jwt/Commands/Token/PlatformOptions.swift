@@ -6,20 +6,16 @@ import TokenGeneration
 import WorkloadIdentity
 
 struct PlatformOptions: Sendable {
-    static let from = Option<PlatformSource>(
-        "from",
-        """
+    static let from = Option<PlatformSource>("from")
+    static let audience = Option<String>("from-audience", aliases: ["from-aud"])
+
+    static let members = OptionDefinition.table([
+        from: """
         The platform's token: \(PlatformSource.forms). It's the client's assertion, or the token for --grant \
         token_exchange or jwt_bearer; without an authorization server, it's printed
-        """
-    )
-    static let audience = Option<NonEmptyText>(
-        "from-audience",
-        aliases: ["from-aud"],
-        "The audience that the platform's token must have (default: the issuer)"
-    )
-
-    static let members = OptionDefinition.section("Platform", [from, audience])
+        """,
+        audience: "The audience that the platform's token must have (default: the issuer)",
+    ])
 
     struct Identity: Sendable {
         let token: AccessToken
@@ -33,14 +29,14 @@ struct PlatformOptions: Sendable {
     private let timeout: Duration
 
     init?(_ arguments: ParsedArguments, issuer: String?) throws(UsageError) {
-        let audience = try arguments.value(of: Self.audience)?.text
-        guard let address = try arguments.value(of: Self.from) else {
+        let audience = arguments.value(of: Self.audience)
+        guard let address = arguments.value(of: Self.from) else {
             if audience != nil { throw arguments.usageError("--from-audience requires --from SOURCE") }
             return nil
         }
         self.address = address
         requiredAudience = audience ?? issuer
-        timeout = try ServerOptions.timeout(in: arguments)
+        timeout = ServerOptions.timeout(in: arguments)
         guard !address.needsAudience || requiredAudience != nil else {
             throw arguments.usageError("this --from needs the token's audience; pass --from-audience TEXT")
         }
@@ -158,7 +154,7 @@ struct PlatformSource: ArgumentValue, Equatable {
         case ("gitlab", let name): kind = .gitLab(variable: try name.map(Self.variable))
         case ("spiffe", let path?): kind = .spiffe(path: try Self.path(path))
         case ("file", let path?): kind = .file(path: try Self.path(path))
-        case ("azure", let id): kind = .azure(clientID: try id.map(Self.text))
+        case ("azure", let id): kind = .azure(clientID: try id.map(String.init(argument:)))
         case ("gcp", nil): kind = .google
         case ("vault", let login?): kind = try Self.vault(login)
         case ("env", let name?): kind = .environment(variable: try Self.variable(name))
@@ -188,8 +184,6 @@ struct PlatformSource: ArgumentValue, Equatable {
         let mount = path.dropLast().joined(separator: "/")
         return .vault(role: role, mount: mount.isEmpty ? "jwt" : mount, jwt: source)
     }
-
-    private static func text(_ text: String) throws(ValueError) -> String { try NonEmptyText(argument: text).text }
 
     private static func variable(_ text: String) throws(ValueError) -> String {
         try EnvironmentVariable(argument: text).name

@@ -4,72 +4,57 @@ import OAuth2
 import TokenGeneration
 
 struct ServerOptions: Sendable {
-    static let tokenEndpoint = Option<ServiceURL>(
-        "token-endpoint",
-        "The token endpoint (default: from the issuer's metadata)"
-    )
-    static let issuer = Option<NonEmptyText>(
-        "issuer",
-        value: "ISSUER",
-        """
+    static let tokenEndpoint = Option<ServiceURL>("token-endpoint")
+    static let issuer = Option<String>("issuer", value: "ISSUER")
+    private static let authorizationEndpoint = Option<ServiceURL>("authorization-endpoint")
+    private static let deviceEndpoint = Option<ServiceURL>("device-endpoint")
+    private static let roots = RootsOption.option
+    static let timeout = Option<TimeSpan>("token-timeout")
+
+    static let members = OptionDefinition.table([
+        tokenEndpoint: "The token endpoint (default: from the issuer's metadata)",
+        issuer: """
         The server's issuer identifier, a URL; provides the metadata (RFC 8414, OpenID Connect Discovery) unless you \
         pass --token-endpoint, and the audience of client assertions
-        """
-    )
-    private static let authorizationEndpoint = Option<ServiceURL>(
-        "authorization-endpoint",
-        "The endpoint where users sign in with a browser (default: from the issuer's metadata)"
-    )
-    private static let deviceEndpoint = Option<ServiceURL>(
-        "device-endpoint",
-        "The endpoint where users sign in on another device (default: from the issuer's metadata)"
-    )
-    private static let roots = RootsOption.option
-    static let timeout = Option<TimeSpan>(
-        "token-timeout",
-        "The timeout for getting a token, and for each metadata document, including retries; a request to --store gets a tenth, but at least 3s (default: 30s)"
-    )
-
-    static let members = OptionDefinition.section(
-        "Authorization server",
-        [tokenEndpoint, issuer, authorizationEndpoint, deviceEndpoint, roots, timeout]
-    )
+        """,
+        authorizationEndpoint: "The endpoint where users sign in with a browser (default: from the issuer's metadata)",
+        deviceEndpoint: "The endpoint where users sign in on another device (default: from the issuer's metadata)",
+        roots: nil,
+        timeout:
+            "The timeout for getting a token, and for each metadata document, including retries; a request to --store gets a tenth, but at least 3s (default: 30s)",
+    ])
 
     /// The options that also apply to a request without a token.
     static let connectionOptions = [roots.definition, timeout.definition]
 
-    static func timeout(in arguments: ParsedArguments) throws(UsageError) -> Duration {
-        try arguments.value(of: timeout)?.duration ?? .seconds(30)
+    static func timeout(in arguments: ParsedArguments) -> Duration {
+        arguments.value(of: timeout)?.duration ?? .seconds(30)
     }
 
     let name: String
-    let timeout: Duration
-    let hasIssuer: Bool
     /// The server as specified by the options, or `nil` if its metadata must be fetched.
     private let known: AuthorizationServer?
     private let issuer: String
-    private let authorizationEndpoint: URL?
-    private let deviceEndpoint: URL?
-    let roots: InputFile?
+    private let arguments: ParsedArguments
+
+    var timeout: Duration { Self.timeout(in: arguments) }
+    var hasIssuer: Bool { arguments.contains(Self.issuer) }
+    var roots: InputFile? { arguments.value(of: Self.roots) }
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let endpoint = try arguments.value(of: Self.tokenEndpoint)
-        let issuer = try arguments.value(of: Self.issuer)?.text
+        self.arguments = arguments
+        let endpoint = arguments.value(of: Self.tokenEndpoint)
+        let issuer = arguments.value(of: Self.issuer)
         guard let identifier = issuer ?? endpoint?.url.absoluteString else {
             throw arguments.usageError(
                 "missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME"
             )
         }
         // Discovery requires a URL, unlike the other uses of an issuer.
-        if endpoint == nil { _ = try arguments.value(of: Option<ServiceURL>("issuer", "")) }
+        if endpoint == nil { let _: ServiceURL = try arguments.parse(identifier, named: Self.issuer.spelling) }
         self.issuer = identifier
         name = endpoint?.name ?? identifier
         known = endpoint.map { AuthorizationServer(issuer: identifier, tokenEndpoint: $0.url) }
-        hasIssuer = issuer != nil
-        authorizationEndpoint = try arguments.value(of: Self.authorizationEndpoint)?.url
-        deviceEndpoint = try arguments.value(of: Self.deviceEndpoint)?.url
-        roots = try arguments.value(of: Self.roots)
-        timeout = try Self.timeout(in: arguments)
     }
 
     func server(_ client: NetworkClient, _ use: ServerMetadata.Use) throws(CommandFailure) -> AuthorizationServer {
@@ -86,8 +71,10 @@ struct ServerOptions: Sendable {
                 }
             }
         }
-        server.authorizationEndpoint = authorizationEndpoint ?? server.authorizationEndpoint
-        server.deviceAuthorizationEndpoint = deviceEndpoint ?? server.deviceAuthorizationEndpoint
+        if let endpoint = arguments.value(of: Self.authorizationEndpoint) {
+            server.authorizationEndpoint = endpoint.url
+        }
+        if let endpoint = arguments.value(of: Self.deviceEndpoint) { server.deviceAuthorizationEndpoint = endpoint.url }
         return server
     }
 

@@ -5,22 +5,17 @@ import OAuth2
 import TokenGeneration
 
 struct SignIn: Sendable {
-    enum Place: Sendable {
-        case device
-        case browser(path: String, port: UInt16, opens: Bool)
-    }
-
     /// The default timeout for a sign-in with a browser.
     private static let patience = Duration.seconds(300)
     /// The maximum time that other processes wait for a sign-in.
     static let queueTimeout = Duration.seconds(1_800)
 
-    let place: Place
+    let usesBrowser: Bool
+    let options: SignInOptions
     let scope: String?
     /// The name of the service for the token, which several servers use instead of resources.
     let audience: String?
     let resources: [String]
-    let timeout: Duration?
 
     func tokens(
         _ client: OAuth2Client,
@@ -29,12 +24,8 @@ struct SignIn: Sendable {
         _ console: Console
     ) async throws -> IssuedTokens {
         let rule = try await idTokenRule(client, network, timeout)
-        switch place {
-        case .device: return try await deviceTokens(client, rule, console)
-        case .browser(let path, let port, let opens):
-            let receiver = try LoopbackRedirectReceiver(path: path, port: port)
-            return try await browserTokens(client, rule, console, receiver, opens: opens)
-        }
+        return usesBrowser
+            ? try await browserTokens(client, rule, console) : try await deviceTokens(client, rule, console)
     }
 
     /// Returns the rule that verifies the ID token if the scope includes `openid` and the metadata
@@ -89,16 +80,15 @@ struct SignIn: Sendable {
                 ("verification_uri_complete", link.map(JSONValue.string)),
             ]
         )
-        return try await client.tokens(for: device.expiring(within: timeout), idToken: rule)
+        return try await client.tokens(for: device.expiring(within: options.timeout), idToken: rule)
     }
 
     private func browserTokens(
         _ client: OAuth2Client,
         _ rule: IDTokenRule,
-        _ console: Console,
-        _ receiver: LoopbackRedirectReceiver,
-        opens: Bool
+        _ console: Console
     ) async throws -> IssuedTokens {
+        let receiver = try LoopbackRedirectReceiver(path: options.redirectPath, port: options.redirectPort)
         defer { receiver.stop() }
         let request = try client.authorizationRequest(
             redirectURI: receiver.redirectURI,
@@ -112,21 +102,10 @@ struct SignIn: Sendable {
             ? try await client.push(request).url(at: server) : try request.url(at: server)
         let address = url.absoluteString
         console.tellSignIn("to sign in, open \(address)", [("authorization_uri", .string(address))])
-        if opens { Browser.open(url) }
-        let redirect = try await receiver.redirect(for: request, within: timeout ?? Self.patience)
+        if options.opensBrowser { Browser.open(url) }
+        let redirect = try await receiver.redirect(for: request, within: options.timeout ?? Self.patience)
         return try await client.tokens(for: request.grant(from: redirect, of: server), idToken: rule)
     }
-}
-
-/// The grant of a user who signed in, whose tokens are stored by the sign-in and refreshed in the
-/// store.
-struct SignInGrant: Grant {
-    let identifier: String
-
-    /// Always `false`, because the user must sign in again without a refresh token.
-    var isRepeatable: Bool { false }
-
-    func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 }
 
 extension DeviceAuthorization {
@@ -144,45 +123,32 @@ extension DeviceAuthorization {
 }
 
 struct SignInOptions: Sendable {
-    static let section = "Sign-in"
+    private static let redirectPath = Option<String>("redirect-path", value: "PATH")
+    private static let redirectPort = Option<Int>("redirect-port", value: "PORT", noun: "port number", in: 1...65_535)
+    private static let isBrowserless = Flag("no-browser")
+    private static let timeout = Option<TimeSpan>("sign-in-timeout")
 
-    private static let redirectPath = Option<NonEmptyText>(
-        "redirect-path",
-        value: "PATH",
-        "With authorization_code: the registered path of the redirect URI on this machine (default: /callback)"
-    )
-    private static let redirectPort = Option<PortNumber>(
-        "redirect-port",
-        "With authorization_code: the port of the redirect URI, if the server requires a fixed one (default: a free port)"
-    )
-    private static let isBrowserless = Flag(
-        "no-browser",
-        "With authorization_code: don't open a browser; the address is always printed on standard error"
-    )
-    private static let timeout = Option<TimeSpan>(
-        "sign-in-timeout",
-        "The time limit for signing in (default: 5m; with device_code, the server's limit)"
-    )
+    static let members = OptionDefinition.table([
+        redirectPath:
+            "With authorization_code: the registered path of the redirect URI on this machine (default: /callback)",
+        redirectPort:
+            "With authorization_code: the port of the redirect URI, if the server requires a fixed one (default: a free port)",
+        isBrowserless: "With authorization_code: don't open a browser; the address is always printed on standard error",
+        timeout: "The time limit for signing in (default: 5m; with device_code, the server's limit)",
+    ])
 
-    static let members = OptionDefinition.section(section, [redirectPath, redirectPort, isBrowserless, timeout])
+    let arguments: ParsedArguments
 
-    let redirectPath: String
-    let redirectPort: UInt16
-    let opensBrowser: Bool
-    let timeout: Duration?
+    var redirectPath: String { arguments.value(of: Self.redirectPath) ?? "/callback" }
+    var redirectPort: UInt16 { UInt16(arguments.value(of: Self.redirectPort) ?? 0) }  // reason: the option's range fits
+    var opensBrowser: Bool { !arguments.contains(Self.isBrowserless) }
+    var timeout: Duration? { arguments.value(of: Self.timeout)?.duration }
 
-    init(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
-        redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"
-        redirectPort = try arguments.value(of: Self.redirectPort).map { UInt16($0.number) } ?? 0
-        opensBrowser = !arguments.contains(Self.isBrowserless)
-        timeout = try arguments.value(of: Self.timeout).map { $0.duration }
-        let browserOptions = [
-            Self.redirectPath.definition, Self.redirectPort.definition, Self.isBrowserless.definition,
-        ]
-        if kind != .authorizationCode, let option = browserOptions.first(where: arguments.contains) {
+    static func check(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
+        if kind != .authorizationCode, let option = members.dropLast().first(where: arguments.contains) {
             throw arguments.usageError("\(option.spelling) requires --grant authorization_code")
         }
-        if !kind.isInteractive, timeout != nil {
+        if !kind.isInteractive, arguments.contains(timeout) {
             throw arguments.usageError("--sign-in-timeout requires --grant device_code or authorization_code")
         }
     }

@@ -3,30 +3,27 @@ import OAuth2
 import Synchronization
 
 struct TokenAccess: Sendable {
-    let name: String
-    /// The client's credential in messages, or `nil` for a public client.
-    let credential: String?
+    let options: TokenOptions
     let losses: StoreLosses
     /// The server, client and grant, without secrets.
     let identifier: String
     let grant: any Grant
     let grantSource: GrantTokenSource
-    let signIn: SignIn?
     let store: any TokenStore
     /// The transport for the authorization server and the API, with the client certificate, if any.
     let transport: CurlTransport
     let network: NetworkClient
     let client: OAuth2Client
-    let timeout: Duration
-    let leastLifetime: Duration
     let console: Console
+
+    private var name: String { options.server.name }
 
     private var authenticator: OAuth2Authenticator {
         OAuth2Authenticator(client: client, grant: grant, resources: .everyHTTPSOrigin, store: store)
     }
 
     var source: LastingTokenSource {
-        LastingTokenSource(source: grantSource, leastLifetime: leastLifetime) { [console, name] in
+        LastingTokenSource(source: grantSource, leastLifetime: options.leastLifetime) { [console, name] in
             console.warn(
                 "\(name): can't get a new token, so the cached one, which expires soon, is used: \($0.message)"
             )
@@ -43,7 +40,7 @@ struct TokenAccess: Sendable {
                 need = .replacing(token)
                 return try await source.token(for: need)
             } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
-                guard let signIn else { throw error }
+                guard let signIn = options.signIn else { throw error }
                 guard asksUser else {
                     let message = "not signed in; run jwt token --sign-in with the same options in a terminal"
                     throw CommandFailure(.rejected, message, cause: error)
@@ -56,7 +53,9 @@ struct TokenAccess: Sendable {
     func signedIn() throws(CommandFailure) -> AccessToken {
         defer { warnOfLostToken() }
         return try failing { [self] in
-            guard let signIn else { throw CommandFailure(.failed, "this grant doesn't require signing in") }
+            guard let signIn = options.signIn else {
+                throw CommandFailure(.failed, "this grant doesn't require signing in")
+            }
             return try await token(signIn, unlessKeptFor: nil)
         }
     }
@@ -78,7 +77,7 @@ struct TokenAccess: Sendable {
                     return try await source.token(for: need)
                 } catch let error as OAuth2Error where error.code == .reauthenticationRequired {}
             }
-            let tokens = try await signIn.tokens(client, network, timeout: timeout, console)
+            let tokens = try await signIn.tokens(client, network, timeout: options.server.timeout, console)
             try await authenticator.signIn(with: tokens)
             return tokens.accessToken
         }
@@ -93,7 +92,7 @@ struct TokenAccess: Sendable {
             do {
                 return try AsynchronousWork.result(body)
             } catch let error as OAuth2Error {
-                throw CommandFailure(error, at: name, credential: credential)
+                throw CommandFailure(error, at: name, credential: options.credential)
             }
         }
     }

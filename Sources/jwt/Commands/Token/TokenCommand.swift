@@ -3,15 +3,9 @@ import OAuth2
 import TokenGeneration
 
 struct TokenCommand {
-    private static let isForced = Flag("refresh", "Get a new token even if the cached one is valid")
-    private static let isSignOut = Flag(
-        "sign-out",
-        "Remove the tokens, including the refresh token, from the cache; doesn't notify the server"
-    )
-    private static let isSignIn = Flag(
-        "sign-in",
-        "Ask the user to sign in even with a cached token or without a terminal (device_code and authorization_code)"
-    )
+    private static let isForced = Flag("refresh")
+    private static let isSignIn = Flag("sign-in")
+    private static let isSignOut = Flag("sign-out")
 
     static let definition = CommandDefinition(
         name: "token",
@@ -51,14 +45,16 @@ struct TokenCommand {
                 "grant": "The grant (default: client_credentials)", "scope": "The requested scope",
                 "dpop": "Bind the token to a new key, for jwt request",
             ]),
-            OptionDefinition.section(CacheOptions.section, [isForced]).showing([
-                "refresh": "Get a new token even if the cached one is valid"
-            ]),
-            OptionDefinition.section(SignInOptions.section, [isSignIn]).showing([
-                "sign-in": "Ask the user to sign in again, without a terminal, too"
-            ]),
-            OptionDefinition.section(CacheOptions.section, [isSignOut]).showing([
-                "sign-out": "Remove the tokens from the cache"
+            OptionDefinition.table([
+                isForced: "Get a new token even if the cached one is valid",
+                isSignIn: """
+                Ask the user to sign in even with a cached token or without a terminal (device_code and authorization_code)
+                """,
+                isSignOut: "Remove the tokens, including the refresh token, from the cache; doesn't notify the server",
+            ]).showing([
+                "refresh": "Get a new token even if the cached one is valid",
+                "sign-in": "Ask the user to sign in again, without a terminal, too",
+                "sign-out": "Remove the tokens from the cache",
             ]),
         ],
         examples: [
@@ -188,26 +184,19 @@ struct TokenOptions: Sendable {
     }
 
     init(_ arguments: ParsedArguments, ofProfile name: String, in profiles: [String]) throws {
-        let file = try ConfigurationFile(arguments.value(of: ConfigurationFile.option))
-        let profile = try file.profile(name, members: Self.profileMembers)
         var own = ParsedArguments(path: arguments.path)
-        if let configuration = try arguments.value(of: ConfigurationFile.option) {
+        own.add(name, to: ConfigurationFile.profile.definition)
+        if let configuration = arguments.value(of: ConfigurationFile.option) {
             own.add(configuration.path, to: ConfigurationFile.option.definition)
         }
-        try self.init(
-            Completed(
-                arguments: own.completed(by: profile, alternatives: []),
-                warnings: [],
-                profiles: profiles + [name]
-            )
-        )
+        try self.init(Completed(own, in: profiles))
     }
 
     init(_ completed: Completed) throws {
         arguments = completed.arguments
         warnings = completed.warnings
         server = try ServerOptions(arguments)
-        platform = try PlatformOptions(arguments, issuer: arguments.value(of: ServerOptions.issuer)?.text)
+        platform = try PlatformOptions(arguments, issuer: arguments.value(of: ServerOptions.issuer))
         if platform?.isForIssuerOnly == true {
             throw arguments.usageError("a token of Vault is for Vault alone; remove the options of the other server")
         }
@@ -217,7 +206,7 @@ struct TokenOptions: Sendable {
             isPublicByDefault: grant.kind.isInteractive || grant.usesPlatform,
             platform: grant.usesPlatform ? nil : platform
         )
-        binding = try BindingOptions(arguments)
+        binding = BindingOptions(arguments: arguments)
         cache = try CacheOptions(arguments, needsStore: grant.needsStore)
         if arguments.standardInputCount(in: Self.members) > 1 {
             throw arguments.usageError("only one key or secret can come from standard input")
@@ -225,7 +214,10 @@ struct TokenOptions: Sendable {
     }
 
     var isInteractive: Bool { grant.kind.isInteractive }
+    /// The client's credential in messages, or `nil` for a public client.
     var credential: String? { client.credential }
+    var signIn: SignIn? { grant.signIn }
+    var leastLifetime: Duration { cache.leastLifetime }
 
     func access(
         _ console: Console,
@@ -263,28 +255,24 @@ struct TokenOptions: Sendable {
             timing: OAuth2Timing(timeout: server.timeout)
         )
         return TokenAccess(
-            name: server.name,
-            credential: credential,
+            options: self,
             losses: losses,
             identifier: [found.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " "),
             grant: grant,
             grantSource: GrantTokenSource(client: client, grant: grant, store: store),
-            signIn: self.grant.signIn,
             store: store,
             transport: transport,
             network: network,
             client: client,
-            timeout: server.timeout,
-            leastLifetime: cache.leastLifetime,
             console: console
         )
     }
 }
 
 extension TokenOptions.Completed {
-    init(_ arguments: ParsedArguments) throws {
-        let configuration = try arguments.value(of: ConfigurationFile.option)
-        guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
+    init(_ arguments: ParsedArguments, in profiles: [String] = []) throws {
+        let configuration = arguments.value(of: ConfigurationFile.option)
+        guard let name = arguments.value(of: ConfigurationFile.profile) else {
             if configuration != nil { throw arguments.usageError("--config needs --profile NAME") }
             self.init(arguments: arguments, warnings: [], profiles: [])
             return
@@ -293,8 +281,9 @@ extension TokenOptions.Completed {
         let profile = try file.profile(name, members: TokenOptions.profileMembers)
         self.init(
             arguments: arguments.completed(by: profile, alternatives: TokenOptions.alternatives),
-            warnings: [file.warning].compactMap(\.self),
-            profiles: [name]
+            // The other profiles are in the same file.
+            warnings: profiles.isEmpty ? [file.warning].compactMap(\.self) : [],
+            profiles: profiles + [name]
         )
     }
 }

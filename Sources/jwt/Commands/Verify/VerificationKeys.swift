@@ -7,8 +7,7 @@ struct VerificationKeys {
     private static let key = KeySource.key(
         "The key: PEM, DER, JWK, certificate or JWK Set; a private key verifies with its public part"
     )
-    private static let algorithm = Option<JWSAlgorithm>(
-        "alg",
+    private static let algorithm = KeySource.algorithm(
         "The algorithm, for keys that don't state it, such as an RSA key in PEM"
     )
 
@@ -45,7 +44,7 @@ struct VerificationKeys {
     init(
         _ arguments: ParsedArguments,
         key: KeySource?,
-        named option: String = key.definition.spelling,
+        named option: String = key.spelling,
         algorithm: JWSAlgorithm?,
         advice: String
     ) throws(UsageError) {
@@ -114,13 +113,13 @@ enum SignerKeys {
     static let options: [OptionDefinition] = [key.definition, algorithm.definition] + KeySetSource.options
 
     static func keys(_ arguments: ParsedArguments, advice: String) throws(UsageError) -> VerificationKeys {
-        let file = try arguments.value(of: key)
+        let file = arguments.value(of: key)
         return try VerificationKeys(
             arguments,
             key: file.map { file throws(UsageError) in
-                try KeySource(arguments, file: file, algorithmOption: algorithm.definition.spelling)
+                try KeySource(arguments, file: file, algorithmOption: algorithm.spelling)
             },
-            named: key.definition.spelling,
+            named: key.spelling,
             algorithm: arguments.value(of: algorithm),
             advice: advice
         )

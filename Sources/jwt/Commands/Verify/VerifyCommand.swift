@@ -82,61 +82,42 @@ struct VerifyCommand {
 }
 
 struct PolicyOptions {
-    private static let issuer = Option<NonEmptyText>("iss", aliases: ["issuer"], "The required issuer")
-    private static let audience = Option<NonEmptyText>(
-        "aud",
-        aliases: ["audience"],
-        isRepeatable: true,
-        "The required audience, one of several if repeated; without it, tokens with an audience are rejected"
-    )
-    private static let anyAudience = Flag("any-aud", "Accept tokens with any audience")
-    private static let subject = Option<NonEmptyText>("sub", aliases: ["subject"], "The required subject")
-    private static let type = Option<NonEmptyText>(
-        "typ",
-        value: "TYPE",
-        "The required type in the header, such as at+jwt"
-    )
-    private static let claim = Option<Assignment>(
-        "claim",
-        short: "c",
-        isRepeatable: true,
-        "A claim with a required value, which is JSON if it parses as JSON"
-    )
-    private static let required = Option<NonEmptyText>(
-        "require",
-        value: "NAME",
-        isRepeatable: true,
-        "A claim that must be present"
-    )
-    private static let prohibited = Option<NonEmptyText>(
-        "prohibit",
-        value: "NAME",
-        isRepeatable: true,
-        "A claim that must not be present"
-    )
-    private static let maximumAge = Option<TimeSpan>(
-        "max-age",
-        "The maximum time since the token was issued; requires the claim iat"
-    )
-    private static let maximumLifetime = Option<TimeSpan>("max-lifetime", "The maximum time from iat to exp")
+    private static let issuer = Option<String>("iss", aliases: ["issuer"])
+    private static let audience = Option<String>("aud", aliases: ["audience"], isRepeatable: true)
+    private static let anyAudience = Flag("any-aud")
+    private static let subject = Option<String>("sub", aliases: ["subject"])
+    private static let type = Option<String>("typ", value: "TYPE")
+    private static let claim = Option<Assignment>("claim", short: "c", isRepeatable: true)
+    private static let required = Option<String>("require", value: "NAME", isRepeatable: true)
+    private static let prohibited = Option<String>("prohibit", value: "NAME", isRepeatable: true)
+    private static let maximumAge = Option<TimeSpan>("max-age")
+    private static let maximumLifetime = Option<TimeSpan>("max-lifetime")
     static let leeway = Option<TimeSpan>("leeway", "The tolerance for clock differences (default: 60s)")
     static let time = Option<Timestamp>("at", "Check as of this time: 2026-01-31T12:00:00Z, or seconds since 1970")
-    private static let allowNoExpiration = Flag("allow-no-exp", "Accept tokens without expiration")
+    private static let allowNoExpiration = Flag("allow-no-exp")
 
-    static let options = OptionDefinition.section(
-        "Checks",
-        [
-            issuer, audience, anyAudience, subject, type, claim, required, prohibited, maximumAge, maximumLifetime,
-            leeway, time, allowNoExpiration,
-        ]
-    )
+    static let options = OptionDefinition.table([
+        issuer: "The required issuer",
+        audience: "The required audience, one of several if repeated; without it, tokens with an audience are rejected",
+        anyAudience: "Accept tokens with any audience",
+        subject: "The required subject",
+        type: "The required type in the header, such as at+jwt",
+        claim: "A claim with a required value, which is JSON if it parses as JSON",
+        required: "A claim that must be present",
+        prohibited: "A claim that must not be present",
+        maximumAge: "The maximum time since the token was issued; requires the claim iat",
+        maximumLifetime: "The maximum time from iat to exp",
+        leeway: nil,
+        time: nil,
+        allowNoExpiration: "Accept tokens without expiration",
+    ]).section("Checks")
 
     let policy: ValidationPolicy
 
     init(_ arguments: ParsedArguments, keyIssuer: String?) throws(UsageError) {
         // Also accept the tokens that `jwt sign` creates from large claims files.
         var policy = ValidationPolicy(maximumTokenSize: TokenInput.sizeLimit)
-        if let issuer = try arguments.value(of: Self.issuer)?.text {
+        if let issuer = arguments.value(of: Self.issuer) {
             if let keyIssuer, Array(keyIssuer.utf8) != Array(issuer.utf8) {
                 throw arguments.usageError("--iss and --discover name different issuers")
             }
@@ -145,16 +126,16 @@ struct PolicyOptions {
             policy.issuer = keyIssuer.map { .exactly($0) } ?? .skipIssuerCheck
         }
         policy.audience = try Self.audience(arguments)
-        policy.subject = try arguments.value(of: Self.subject).map { .exactly($0.text) } ?? .any
-        if let type = try arguments.value(of: Self.type) { policy.type = .exactly(type.text) }
+        policy.subject = arguments.value(of: Self.subject).map { .exactly($0) } ?? .any
+        if let type = arguments.value(of: Self.type) { policy.type = .exactly(type) }
         policy.expiration = arguments.contains(Self.allowNoExpiration) ? .optional : .required
-        policy.requiredClaims = try arguments.values(of: Self.required).map(\.text)
-        policy.prohibitedClaims = try arguments.values(of: Self.prohibited).map(\.text)
-        policy.maximumAge = try arguments.value(of: Self.maximumAge).map { $0.duration }
-        policy.maximumLifetime = try arguments.value(of: Self.maximumLifetime).map { $0.duration }
-        if let leeway = try arguments.value(of: Self.leeway) { policy.leeway = leeway.duration }
-        if let date = try arguments.value(of: Self.time)?.date { policy.currentDate = { date } }
-        policy.checks = try arguments.values(of: Self.claim).map { expected in
+        policy.requiredClaims = arguments.values(of: Self.required)
+        policy.prohibitedClaims = arguments.values(of: Self.prohibited)
+        policy.maximumAge = arguments.value(of: Self.maximumAge).map { $0.duration }
+        policy.maximumLifetime = arguments.value(of: Self.maximumLifetime).map { $0.duration }
+        if let leeway = arguments.value(of: Self.leeway) { policy.leeway = leeway.duration }
+        if let date = arguments.value(of: Self.time)?.date { policy.currentDate = { date } }
+        policy.checks = arguments.values(of: Self.claim).map { expected in
             ClaimsCheck("--claim \(expected.name)") { subject in
                 guard subject.claims[expected.name] != expected.value else { return true }
                 let isMissing = subject.claims[expected.name] == nil
@@ -166,7 +147,7 @@ struct PolicyOptions {
     }
 
     private static func audience(_ arguments: ParsedArguments) throws(UsageError) -> AudienceRule {
-        let audiences = try arguments.values(of: audience).map(\.text)
+        let audiences = arguments.values(of: audience)
         let acceptsAny = arguments.contains(anyAudience)
         if !audiences.isEmpty {
             guard !acceptsAny else { throw arguments.usageError("--aud and --any-aud can't be combined") }
@@ -174,7 +155,7 @@ struct PolicyOptions {
         }
         if acceptsAny { return .skipAudienceCheck }
         // Without either option, the verifier would reject every token with the claim.
-        let names = try arguments.values(of: required).map(\.text) + arguments.values(of: claim).map(\.name)
+        let names = arguments.values(of: required) + arguments.values(of: claim).map(\.name)
         guard !names.contains("aud") else {
             throw arguments.usageError("a token with the claim aud needs --aud TEXT, or --any-aud for every audience")
         }
@@ -202,7 +183,7 @@ struct PolicyOptions {
     static func advice(for error: TokenError, in claims: JSONObject?) -> String {
         switch error.code {
         case .missingClaim where claims?["exp"] == nil && error.message.contains("“exp”"):
-            return "; \(allowNoExpiration.definition.spelling) accepts such a token"
+            return "; \(allowNoExpiration.spelling) accepts such a token"
         case .expired: return Timestamp.note("exp", claims?["exp"]?.number?.double)
         case .notYetValid: return Timestamp.note("nbf", claims?["nbf"]?.number?.double)
         case .issuedInFuture: return Timestamp.note("iat", claims?["iat"]?.number?.double)

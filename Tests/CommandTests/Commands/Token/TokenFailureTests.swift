@@ -66,7 +66,8 @@ struct TokenFailureTests {
     @Test("Warns about a secret or a configuration that other users can access")
     func permissions() async throws {
         let secret = try scene.home.write(TokenScene.secret, to: "secret", mode: 0o640)
-        try scene.write(profiles: ["prod": .object(scene.members)], mode: 0o666)
+        let service = scene.members.with(["subject-profile": "prod"])
+        try scene.write(profiles: ["prod": .object(scene.members), "service": .object(service)], mode: 0o666)
         let result = try await scene.jwt(["token", "--profile", "prod"])
         #expect(result.status == 0)
         #expect(
@@ -78,6 +79,12 @@ struct TokenFailureTests {
 
                 """
         )
+        // Once, even if two profiles are in the file, or only that of the subject.
+        for flags in [["--profile", "service"], ["--subject-profile", "prod"] + scene.flags] {
+            let exchanged = try await scene.jwt(["token"] + flags)
+            #expect(exchanged.status == 0)
+            #expect(exchanged.errors.components(separatedBy: "where your secrets are sent").count == 2, "\(exchanged)")
+        }
     }
 
     @Test("Exits with 2 if the reader has exited or the disk is full")
@@ -410,7 +417,8 @@ struct ServerMetadataTests {
             client: network,
             timing: .init(timeSource: time)
         )
-        let signIn = SignIn(place: .device, scope: "openid", audience: nil, resources: [], timeout: nil)
+        let options = SignInOptions(arguments: ParsedArguments(path: []))
+        let signIn = SignIn(usesBrowser: false, options: options, scope: "openid", audience: nil, resources: [])
         let error = await #expect(throws: (any Error).self) {
             _ = try await signIn.tokens(client, network, timeout: .milliseconds(1), Console(prefix: "jwt token"))
         }
