@@ -58,7 +58,7 @@ extension SessionStore {
 public struct StoredSessionValue: Sendable, Hashable {
     /// The value.
     public let value: String
-    /// The version, which changes with each write.
+    /// The version, which each write changes to one that the key never had before.
     public let version: String
 
     /// Creates a value.
