@@ -316,9 +316,11 @@ public struct JWSLimits: Sendable, Hashable {
     /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most 512.
     ///
     /// A larger number becomes 512, because each level uses stack space.
-    public var depth = 64 {
-        didSet { depth = min(depth, Self.maximumDepth) }
+    public var depth: Int {
+        get { allowedDepth }
+        set { allowedDepth = min(newValue, Self.maximumDepth) }
     }
+    private var allowedDepth = 64  // No observer: it wouldn't run in initializers of extensions.
     /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount = 1_000
 

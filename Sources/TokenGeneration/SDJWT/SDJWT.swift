@@ -276,9 +276,11 @@ public struct SDJWTLimits: Sendable, Hashable {
     /// at most 512.
     ///
     /// A larger number becomes 512, because each level uses stack space.
-    public var depth = 16 {
-        didSet { depth = min(depth, JWSLimits.maximumDepth) }
+    public var depth: Int {
+        get { allowedDepth }
+        set { allowedDepth = min(newValue, JWSLimits.maximumDepth) }
     }
+    private var allowedDepth = 16
 
     /// Creates limits in which the other properties have their default values.
     public init(size: Int = 262_144) {
