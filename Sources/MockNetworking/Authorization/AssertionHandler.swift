@@ -21,7 +21,7 @@ extension MockAuthorizationServer {
     ///   - issuer: The `iss` of the JWTs.
     ///   - key: The key that verifies the JWTs.
     public func acceptAssertions(of issuer: String, key: VerificationKey) {
-        endpoints.assertions.trust(issuer, key)
+        endpoints.assertions.state.withLock { $0.issuers[issuer] = key }
     }
 
     /// Accepts a SAML assertion as a grant ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
@@ -32,7 +32,7 @@ extension MockAuthorizationServer {
     ///   - assertion: The assertion's XML.
     ///   - subject: The subject of the tokens.
     public func acceptSAMLAssertion(_ assertion: Data, subject: String) {
-        endpoints.assertions.trust(saml: assertion, of: subject)
+        endpoints.assertions.state.withLock { $0.samlSubjects[Array(assertion)] = subject }
     }
 
     /// Adds a custom grant.
@@ -41,14 +41,14 @@ extension MockAuthorizationServer {
     ///   - type: The grant type.
     ///   - answer: Returns the response to a request's parameters.
     public func onGrant(_ type: String, _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer) {
-        endpoints.assertions.add(type, answer)
+        endpoints.assertions.state.withLock { $0.extensions[type] = answer }
     }
 }
 
 final class AssertionHandler: Sendable {
     typealias Extension = @Sendable ([String: String]) throws -> MockAuthorizationServer.ExtensionAnswer
 
-    private struct State {
+    fileprivate struct State {
         var issuers: [String: VerificationKey] = [:]
         var usedAssertions: Set<String> = []
         /// The subjects of SAML assertions, by the bytes of the assertions.
@@ -56,18 +56,10 @@ final class AssertionHandler: Sendable {
         var extensions: [String: Extension] = [:]
     }
 
-    private let state = Mutex(State())
+    fileprivate let state = Mutex(State())
     private let clients: ClientRegister
 
     init(clients: ClientRegister) { self.clients = clients }
-
-    func trust(_ issuer: String, _ key: VerificationKey) { state.withLock { $0.issuers[issuer] = key } }
-
-    func trust(saml assertion: Data, of subject: String) {
-        state.withLock { $0.samlSubjects[Array(assertion)] = subject }
-    }
-
-    func add(_ type: String, _ answer: @escaping Extension) { state.withLock { $0.extensions[type] = answer } }
 
     func answer(to type: String) -> Extension? { state.withLock { $0.extensions[type] } }
 

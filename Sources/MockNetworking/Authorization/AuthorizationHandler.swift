@@ -34,7 +34,9 @@ extension MockAuthorizationServer {
     /// By default, the user is `ada` and approves everything.
     ///
     /// - Parameter decide: Returns the decision about a request.
-    public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) { endpoints.codes.decide(decide) }
+    public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
+        endpoints.codes.state.withLock { $0.decide = decide }
+    }
 
     /// Opens a URL like a user's browser, and returns the URL of the server's redirect.
     ///
@@ -95,12 +97,12 @@ final class AuthorizationHandler: Sendable {
         let expiry: ContinuousClock.Instant
     }
 
-    private struct State {
+    fileprivate struct State {
         var codes: [String: (issued: Issued, family: Int?)] = [:]
         var decide: @Sendable (Prompt) -> Decision = { _ in .approved(subject: "ada") }
     }
 
-    private let state = Mutex(State())
+    fileprivate let state = Mutex(State())
     private let clients: ClientRegister
     private let tokens: TokenLedger
 
@@ -111,8 +113,6 @@ final class AuthorizationHandler: Sendable {
 
     private var issuer: String { tokens.issuer }
     private var configuration: MockAuthorizationServer.Configuration { tokens.configuration }
-
-    func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) { state.withLock { $0.decide = decide } }
 
     // MARK: Authorization endpoint
 
@@ -178,7 +178,7 @@ final class AuthorizationHandler: Sendable {
         _ redirectURI: String
     ) throws(TokenEndpointError) -> String {
         guard request["response_type"] == "code" else {
-            throw TokenEndpointError(code: "unsupported_response_type", description: "only codes are supported")
+            throw TokenEndpointError("unsupported_response_type", "only codes are supported")
         }
         guard Self.signedModes.union(["query"]).contains(request["response_mode"] ?? "query") else {
             throw TokenEndpointError.invalidRequest("the response_mode isn't supported")
@@ -193,8 +193,8 @@ final class AuthorizationHandler: Sendable {
         let subject: String
         switch decide(Prompt(clientID: client.id, scope: authorization.scope, parameters: request.fields)) {
         case .approved(let name): subject = name
-        case .denied: throw TokenEndpointError(code: "access_denied", description: "the user's decision")
-        case .error(let code): throw TokenEndpointError(code: code, description: "the user's decision")
+        case .denied: throw TokenEndpointError("access_denied", "the user's decision")
+        case .error(let code): throw TokenEndpointError(code, "the user's decision")
         }
         let code = UUID().uuidString
         let issued = Issued(
@@ -222,11 +222,9 @@ final class AuthorizationHandler: Sendable {
         let redirectURI = try form.required("redirect_uri")
         let verifier = try form.required("code_verifier")
         let now = configuration.time.now()
-        var issued = try state.withLock { state throws(TokenEndpointError) in
-            guard let (issued, family) = state.codes[code] else {
-                throw .invalidGrant("the code is unknown")
-            }
-            if let family {
+        return try state.withLock { state throws(TokenEndpointError) in
+            guard var issued = state.codes[code]?.issued else { throw .invalidGrant("the code is unknown") }
+            if let family = state.codes[code]?.family {
                 tokens.revokeFamily(family)
                 throw .invalidGrant("the code was already used; all tokens issued for it are revoked")
             }
@@ -245,12 +243,11 @@ final class AuthorizationHandler: Sendable {
             guard issued.keyThumbprint == nil || issued.keyThumbprint == keyThumbprint else {
                 throw .invalidGrant("the code is bound to a different key than the proof's")
             }
-            return issued
+            let (refreshToken, newFamily) = tokens.beginFamily(issued.authorization)
+            issued.authorization.family = newFamily
+            state.codes[code] = (issued, newFamily)
+            return (issued, refreshToken)
         }
-        let (refreshToken, family) = tokens.beginFamily(issued.authorization)
-        issued.authorization.family = family
-        state.withLock { [issued] in $0.codes[code] = (issued, family) }
-        return (issued, refreshToken)
     }
 
     private static func challenge(of verifier: String) -> String? {
@@ -330,7 +327,7 @@ extension MockAuthorizationServer.Configuration {
         for resource in authorization.resources {
             guard URL(string: resource)?.scheme != nil, !resource.contains("#"), resources?.contains(resource) ?? true
             else {
-                throw TokenEndpointError(code: "invalid_target", description: "the resource is unknown")
+                throw TokenEndpointError("invalid_target", "the resource is unknown")
             }
         }
         authorization.details = try details(request["authorization_details"])
@@ -346,8 +343,8 @@ extension MockAuthorizationServer.Configuration {
             authorizationDetailTypes?.isSuperset(of: types) ?? true
         else {
             throw TokenEndpointError(
-                code: "invalid_authorization_details",
-                description: "authorization_details isn't a list of objects of supported types"
+                "invalid_authorization_details",
+                "authorization_details isn't a list of objects of supported types"
             )
         }
         return list

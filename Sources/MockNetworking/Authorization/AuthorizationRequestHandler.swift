@@ -45,7 +45,7 @@ final class AuthorizationRequestHandler: Sendable {
         guard let uri = sent["request_uri"] else { return try unsigned(sent, clientID: clientID) }
         let found = pushed.withLock { $0.removeValue(forKey: uri) }
         guard let found, found.clientID == clientID, time.now() < found.expiry else {
-            throw TokenEndpointError(code: "invalid_request_uri", description: "the pushed request is unknown")
+            throw TokenEndpointError("invalid_request_uri", "the pushed request is unknown")
         }
         return found.parameters
     }
@@ -54,7 +54,7 @@ final class AuthorizationRequestHandler: Sendable {
     private func unsigned(_ sent: RequestParameters, clientID: String) throws(TokenEndpointError) -> RequestParameters {
         guard let text = sent["request"] else { return sent }
         guard let key = clients.key(of: clientID) else {
-            throw TokenEndpointError(code: "invalid_request_object", description: "the client doesn't have a key")
+            throw TokenEndpointError("invalid_request_object", "the client doesn't have a key")
         }
         var policy = ValidationPolicy(
             issuer: .exactly(clientID),
@@ -73,10 +73,10 @@ final class AuthorizationRequestHandler: Sendable {
                 claims = try verifier.verify(text).claims
             }
         } catch {
-            throw TokenEndpointError(code: "invalid_request_object", description: "\(error.code)")
+            throw TokenEndpointError("invalid_request_object", "\(error.code)")
         }
         guard claims["client_id"]?.string == clientID else {
-            throw TokenEndpointError(code: "invalid_request_object", description: "another client signed it")
+            throw TokenEndpointError("invalid_request_object", "another client signed it")
         }
         return RequestParameters(
             claims.flatMap { claim -> [(name: String, value: String)] in
@@ -120,9 +120,7 @@ extension TokenEndpointResponder {
     /// Responds to a pushed authorization request
     /// ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
     func pushResponse(to request: LoopbackRequest) -> LoopbackResponse {
-        answer {
-            let form = try RequestParameters(form: request)
-            let client = try clients.authenticate(request, form)
+        answerClient(of: request) { client, form in
             let parameters = form.without(["client_secret", "client_assertion", "client_assertion_type"])
             let uri = try requests.push(parameters, clientID: client.id)
             let body: JSONObject = [

@@ -182,7 +182,7 @@ final class ClientRegister: Sendable {
     }
 
     private static func invalidClient(_ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: "invalid_client", description: description, status: 401)
+        TokenEndpointError("invalid_client", description, status: 401)
     }
 }
 
@@ -194,7 +194,7 @@ extension MockAuthorizationServer.Client {
     func grantedScope(_ requested: String?) throws(TokenEndpointError) -> String {
         let names = (requested ?? "").split(separator: " ").map(String.init)
         if let scopes, !scopes.isSuperset(of: names) {
-            throw TokenEndpointError(code: "invalid_scope", description: "the client may not request this scope")
+            throw TokenEndpointError("invalid_scope", "the client may not request this scope")
         }
         return names.joined(separator: " ")
     }
@@ -297,7 +297,7 @@ final class RegistrationHandler: Sendable {
         ]
         for message in messages {
             do throws(TokenError) { _ = try metadata.decryptionPolicy(for: message) } catch {
-                throw TokenEndpointError(code: "invalid_client_metadata", description: error.message)
+                throw TokenEndpointError("invalid_client_metadata", error.message)
             }
         }
         var client: MockAuthorizationServer.Client
@@ -308,7 +308,7 @@ final class RegistrationHandler: Sendable {
         } else if let key = metadata.keys.first {
             client = MockAuthorizationServer.Client(id: id, key: key, scopes: scopes)
         } else {
-            throw TokenEndpointError(code: "invalid_client_metadata", description: "jwks doesn't contain a key")
+            throw TokenEndpointError("invalid_client_metadata", "jwks doesn't contain a key")
         }
         client.redirectURIs = places
         client.metadata = metadata
@@ -332,15 +332,15 @@ final class RegistrationHandler: Sendable {
 
     private func metadata(in request: LoopbackRequest) throws(TokenEndpointError) -> JSONObject {
         guard let metadata = try? JSONObject(parsing: request.body) else {
-            throw TokenEndpointError(code: "invalid_client_metadata", description: "the body isn't a JSON object")
+            throw TokenEndpointError("invalid_client_metadata", "the body isn't a JSON object")
         }
         for uri in metadata["redirect_uris"]?.array ?? [] {
             guard let text = uri.string, URL(string: text)?.host != nil, !text.contains("#") else {
-                throw TokenEndpointError(code: "invalid_redirect_uri", description: "a redirect URI isn't absolute")
+                throw TokenEndpointError("invalid_redirect_uri", "a redirect URI isn't absolute")
             }
         }
         guard ["client_secret_basic", "private_key_jwt", "none"].contains(Self.method(metadata)) else {
-            throw TokenEndpointError(code: "invalid_client_metadata", description: "the method isn't supported")
+            throw TokenEndpointError("invalid_client_metadata", "the method isn't supported")
         }
         return metadata
     }
@@ -350,7 +350,7 @@ final class RegistrationHandler: Sendable {
     }
 
     private static var invalidToken: TokenEndpointError {
-        var error = TokenEndpointError(code: "invalid_token", description: "the token isn't valid", status: 401)
+        var error = TokenEndpointError("invalid_token", "the token isn't valid", status: 401)
         error.headers = ["WWW-Authenticate": #"Bearer realm="mock", error="invalid_token""#]
         return error
     }

@@ -168,25 +168,21 @@ final class DeviceHandler: Sendable {
                 throw .invalidGrant("the device code is unknown")
             }
             defer { devices[code] = device }
-            guard now < device.expiry else { throw Self.error("expired_token", "the code has expired") }
+            guard now < device.expiry else { throw TokenEndpointError("expired_token", "the code has expired") }
             if now < device.next {
                 device.interval += .seconds(5)
                 device.next = now + device.interval
-                throw Self.error("slow_down", "the device polls too often")
+                throw TokenEndpointError("slow_down", "the device polls too often")
             }
             device.next = now + device.interval
             switch device.status {
-            case .pending: throw Self.error("authorization_pending", "the user has not decided yet")
-            case .denied: throw Self.error("access_denied", "the user has refused")
+            case .pending: throw TokenEndpointError("authorization_pending", "the user has not decided yet")
+            case .denied: throw TokenEndpointError("access_denied", "the user has refused")
             case .used: throw .invalidGrant("the device code was already used")
             case .approved(let subject):
                 device.status = .used
                 return device.authorization.of(subject)
             }
         }
-    }
-
-    private static func error(_ code: String, _ description: String) -> TokenEndpointError {
-        TokenEndpointError(code: code, description: description)
     }
 }

@@ -122,10 +122,7 @@ extension MockAuthorizationServer.Dialect {
 
     func check(scope: String, of grant: GrantType?) throws(TokenEndpointError) {
         guard self == .okta || self == .entra, grant == .clientCredentials, scope.isEmpty else { return }
-        throw TokenEndpointError(
-            code: self == .okta ? "invalid_scope" : "invalid_request",
-            description: "the scope is missing"
-        )
+        throw TokenEndpointError(self == .okta ? "invalid_scope" : "invalid_request", "the scope is missing")
     }
 
     func opaquePrefix(_ authorization: Authorization) -> String? {
@@ -229,7 +226,7 @@ extension MockAuthorizationServer.Dialect {
         switch (self, error.code) {
         case (.auth0, "invalid_grant"): error.status = 403
         case (.auth0, "invalid_client"):
-            error = TokenEndpointError(code: "access_denied", description: "Unauthorized", status: 401)
+            error = TokenEndpointError("access_denied", "Unauthorized", status: 401)
         case (.cognito, "invalid_client"): error.status = 400
         case (.entra, _):
             let number =
@@ -249,7 +246,7 @@ extension MockAuthorizationServer.Dialect {
                 case "invalid_client": "incorrect_client_credentials"
                 default: code
                 }
-            error = TokenEndpointError(code: code, description: error.description, status: 200)
+            error = TokenEndpointError(code, error.description, status: 200)
         default: break
         }
         return error

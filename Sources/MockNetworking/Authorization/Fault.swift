@@ -25,7 +25,7 @@ extension MockAuthorizationServer {
         ///   - status: The status code. The default is 400.
         /// - Returns: The fault.
         public static func error(_ code: String, status: Int = 400) -> Self {
-            .response(TokenEndpointError(code: code, description: "a simulated fault", status: status).response)
+            .response(TokenEndpointError(code, "a simulated fault", status: status).response)
         }
 
         /// Responds with a 503, optionally with a `Retry-After`.

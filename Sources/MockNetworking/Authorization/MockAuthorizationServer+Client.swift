@@ -194,8 +194,8 @@ extension ClientRegister {
             let audience = audience ?? .containsAny(of: audiences)
             do { try identity.verify(token, audience: audience, at: configuration.serverTime.date()) } catch {
                 throw TokenEndpointError(
-                    code: code,
-                    description: "the platform's token isn't valid: \(error.code)",
+                    code,
+                    "the platform's token isn't valid: \(error.code)",
                     status: code == "invalid_client" ? 401 : 400
                 )
             }

@@ -29,19 +29,13 @@ extension TokenEndpointResponder {
     }
 
     func deviceAuthorizationResponse(to request: LoopbackRequest) -> LoopbackResponse {
-        answer {
-            let form = try RequestParameters(form: request)
-            let client = try clients.authenticate(request, form)
-            return devices.begin(try configuration.authorization(client, form))
-        }
+        answerClient(of: request) { client, form in devices.begin(try configuration.authorization(client, form)) }
     }
 
     /// Starts a user's authentication on another device ([OpenID Connect CIBA Core 1.0
     /// §7](https://openid.net/specs/openid-client-initiated-backchannel-authentication-core-1_0.html#auth_backchannel_endpoint)).
     func backchannelResponse(to request: LoopbackRequest) -> LoopbackResponse {
-        answer {
-            let form = try RequestParameters(form: request)
-            let client = try clients.authenticate(request, form)
+        answerClient(of: request) { client, form in
             let hints = ["login_hint", "login_hint_token", "id_token_hint"].compactMap { form[$0] }
             guard hints.count == 1, form["scope"]?.split(separator: " ").contains("openid") == true else {
                 throw TokenEndpointError.invalidRequest("one hint and openid are required")
@@ -91,7 +85,7 @@ extension TokenEndpointResponder {
         let resources = parameters.values("resource")
         guard !resources.isEmpty else { return authorization }
         guard Set(authorization.resources).isSuperset(of: resources) else {
-            throw TokenEndpointError(code: "invalid_target", description: "the resource wasn't granted")
+            throw TokenEndpointError("invalid_target", "the resource wasn't granted")
         }
         var authorization = authorization
         authorization.resources = resources
@@ -169,12 +163,12 @@ extension TokenEndpointResponder {
         _ bond: Bond
     ) throws -> LoopbackResponse {
         guard let grant = assertions.answer(to: type) else {
-            throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
+            throw TokenEndpointError("unsupported_grant_type", "the grant type isn't supported")
         }
         switch try grant(form.fields) {
         case .tokens(let subject):
             return tokenResponse(to: try configuration.authorization(client, form).of(subject), bond)
-        case .error(let code): throw TokenEndpointError(code: code, description: "the grant was denied")
+        case .error(let code): throw TokenEndpointError(code, "the grant was denied")
         }
     }
 }

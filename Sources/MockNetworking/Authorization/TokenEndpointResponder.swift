@@ -21,15 +21,16 @@ enum GrantType: String, CaseIterable {
 struct TokenEndpointError: Error {
     let code: String
     let description: String
-    var status = 400
+    var status: Int
     var headers: HTTPHeaders = [:]
     var members: JSONObject = [:]
 
-    static func invalidGrant(_ description: String) -> Self { Self(code: "invalid_grant", description: description) }
-
-    static func invalidRequest(_ description: String) -> Self {
-        Self(code: "invalid_request", description: description)
+    init(_ code: String, _ description: String, status: Int = 400) {
+        (self.code, self.description, self.status) = (code, description, status)
     }
+
+    static func invalidGrant(_ description: String) -> Self { Self("invalid_grant", description) }
+    static func invalidRequest(_ description: String) -> Self { Self("invalid_request", description) }
 
     var response: LoopbackResponse {
         var body: JSONObject = ["error": .string(code), "error_description": .string(description)]
@@ -71,7 +72,7 @@ struct TokenEndpointResponder: Sendable {
             let type = try form.required("grant_type")
             let grant = GrantType(rawValue: type).flatMap { configuration.dialect.supports($0) ? $0 : nil }
             guard grant != nil || assertions.answer(to: type) != nil else {
-                throw TokenEndpointError(code: "unsupported_grant_type", description: "the grant type isn't supported")
+                throw TokenEndpointError("unsupported_grant_type", "the grant type isn't supported")
             }
             // Some services exchange tokens without client authentication.
             if grant == .tokenExchange, !clients.isAttempted(request, form) {
@@ -87,10 +88,7 @@ struct TokenEndpointResponder: Sendable {
             switch grant {
             case .clientCredentials:
                 guard !client.isPublic else {
-                    throw TokenEndpointError(
-                        code: "unauthorized_client",
-                        description: "public clients can't use client_credentials"
-                    )
+                    throw TokenEndpointError("unauthorized_client", "public clients can't use client_credentials")
                 }
                 try configuration.dialect.check(scope: form["scope"] ?? "", of: grant)
                 return tokenResponse(to: try configuration.authorization(client, form), bond)
@@ -117,9 +115,7 @@ struct TokenEndpointResponder: Sendable {
     }
 
     func revocationResponse(to request: LoopbackRequest) -> LoopbackResponse {
-        answer {
-            let form = try RequestParameters(form: request)
-            let client = try clients.authenticate(request, form)
+        answerClient(of: request) { client, form in
             tokens.revoke(try form.required("token"), clientID: client.id)
             // Revoking an unknown token is a success (RFC 7009 §2.2).
             return .status(200)
@@ -130,9 +126,7 @@ struct TokenEndpointResponder: Sendable {
     /// §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)), or with a JWT ([RFC 9701
     /// §4](https://www.rfc-editor.org/rfc/rfc9701#section-4)), to every registered client.
     func introspectionResponse(to request: LoopbackRequest) -> LoopbackResponse {
-        answer {
-            let form = try RequestParameters(form: request)
-            let client = try clients.authenticate(request, form)
+        answerClient(of: request) { client, form in
             let claims = tokens.introspection(of: try form.required("token")) ?? ["active": false]
             let type = "application/token-introspection+jwt"
             if request.headers["Accept"] == type {
@@ -153,11 +147,11 @@ struct TokenEndpointResponder: Sendable {
         do { return try await proofs.check(request, urls: urls, place: "token", for: .tokenEndpoint) } catch {
             switch error {
             case .nonceNeeded(let nonce):
-                var failure = TokenEndpointError(code: "use_dpop_nonce", description: "the proof requires a nonce")
+                var failure = TokenEndpointError("use_dpop_nonce", "the proof requires a nonce")
                 failure.headers = ["DPoP-Nonce": nonce]
                 throw failure
             case .rejected(let reason):
-                throw TokenEndpointError(code: "invalid_dpop_proof", description: reason)
+                throw TokenEndpointError("invalid_dpop_proof", reason)
             }
         }
     }
@@ -177,7 +171,7 @@ struct TokenEndpointResponder: Sendable {
         authorization.keyThumbprint = bond.keyThumbprint
         authorization.certificateThumbprint = bond.certificateThumbprint
         guard let (accessToken, lifetime) = try? tokens.issueAccessToken(authorization) else {
-            return TokenEndpointError(code: "server_error", description: "signing the token failed", status: 500)
+            return TokenEndpointError("server_error", "signing the token failed", status: 500)
                 .response
         }
         var body: JSONObject = [
@@ -201,7 +195,17 @@ struct TokenEndpointResponder: Sendable {
         } catch let error as TokenEndpointError {
             return configuration.dialect.adapted(error, of: grant).response
         } catch {
-            return TokenEndpointError(code: "server_error", description: "\(error)", status: 500).response
+            return TokenEndpointError("server_error", "\(error)", status: 500).response
+        }
+    }
+
+    func answerClient(
+        of request: LoopbackRequest,
+        _ body: (Client, RequestParameters) throws -> LoopbackResponse
+    ) -> LoopbackResponse {
+        answer {
+            let form = try RequestParameters(form: request)
+            return try body(clients.authenticate(request, form), form)
         }
     }
 }

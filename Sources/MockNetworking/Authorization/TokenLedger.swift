@@ -208,7 +208,7 @@ final class TokenLedger: Sendable {
             var authorization = refresh.authorization
             if let scope {
                 guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
-                    throw TokenEndpointError(code: "invalid_scope", description: "the scope exceeds the granted scope")
+                    throw TokenEndpointError("invalid_scope", "the scope exceeds the granted scope")
                 }
                 authorization.scope = scope
             }

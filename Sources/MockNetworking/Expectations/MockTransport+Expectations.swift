@@ -73,10 +73,7 @@ struct ExpectationLedger: Sendable {
         var arrivals = 0
     }
 
-    private struct Stray {
-        let number: Int
-        let request: HTTPRequest
-    }
+    private typealias Stray = (number: Int, request: HTTPRequest)
 
     enum Answer {
         case step(MockTransport.Step)
@@ -116,7 +113,7 @@ struct ExpectationLedger: Sendable {
     }
 
     mutating func noteStray(_ request: HTTPRequest) -> String {
-        strays.append(Stray(number: requestCount, request: request))
+        strays.append((requestCount, request))
         return text(ofStray: strays[strays.count - 1])
     }
 }

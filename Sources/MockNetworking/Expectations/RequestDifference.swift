@@ -6,50 +6,42 @@ struct RequestDifference {
     let distance: Int
     let text: String
 
-    init?(_ condition: RequestExpectation.Condition, _ request: HTTPRequest) {
-        switch condition {
-        case .method(let method):
-            guard method != request.method else { return nil }
-            self.init(8, "method: expected \(method), got \(request.method)")
-        case .url(let expected):
-            guard let text = Self.differenceOfURL(expected, request.url) else { return nil }
-            self.init(Self.isSamePath(expected, request.url) ? 4 : 32, text)
-        case .header(let name, let value):
-            guard let text = Self.differenceOfHeader(name, value, request.headers) else { return nil }
-            self.init(1, text)
-        case .body(let body, let contentType):
-            let actual = request.bodyData() ?? Data()
-            let comparison = BodyComparison(
-                expected: body,
-                actual: actual,
-                contentType: contentType,
-                actualContentType: request.headers["Content-Type"]
-            )
-            guard let text = comparison.difference else { return nil }
-            self.init(1, text)
-        case .closure(let name, let closure):
-            guard !closure(request) else { return nil }
-            self.init(2, "doesn't satisfy “\(name)”")
-        }
-    }
-
-    private init(_ distance: Int, _ text: String) {
+    init(_ distance: Int, _ text: String) {
         self.distance = distance
         self.text = text
     }
 
-    private static func differenceOfURL(_ expected: String, _ url: URL) -> String? {
-        let actual = relevant(url.absoluteString, like: expected)
-        guard actual != expected else { return nil }
-        let shown = [expected, actual].map { URL(string: $0).map(Redaction.standard.redacted) ?? "another" }
-        guard shown[0] != shown[1] else { return "URL: a secret differs from the expected value" }
-        return "URL: expected \(shown[0]), got \(shown[1])"
+    init?(of request: HTTPRequest, from method: HTTPMethod) {
+        guard method != request.method else { return nil }
+        self.init(8, "method: expected \(method), got \(request.method)")
     }
 
-    private static func isSamePath(_ expected: String, _ url: URL) -> Bool {
-        let ends: Set<Character> = ["?", "#"]
-        return expected.prefix { !ends.contains($0) }
-            == relevant(url.absoluteString, like: expected).prefix { !ends.contains($0) }
+    init?(of request: HTTPRequest, fromURL expected: String) {
+        let actual = Self.relevant(request.url.absoluteString, like: expected)
+        guard actual != expected else { return nil }
+        let paths = [expected, actual].map { $0.prefix { !"?#".contains($0) } }
+        let shown = [expected, actual].map { URL(string: $0).map(Redaction.standard.redacted) ?? "another" }
+        self.init(
+            paths[0] == paths[1] ? 4 : 32,
+            shown[0] == shown[1]
+                ? "URL: a secret differs from the expected value" : "URL: expected \(shown[0]), got \(shown[1])"
+        )
+    }
+
+    init?(of request: HTTPRequest, fromHeader name: String, _ value: String?) {
+        guard let text = Self.differenceOfHeader(name, value, request.headers) else { return nil }
+        self.init(1, text)
+    }
+
+    init?(of request: HTTPRequest, fromBody body: Data, _ contentType: String?) {
+        let comparison = BodyComparison(
+            expected: body,
+            actual: request.bodyData() ?? Data(),
+            contentType: contentType,
+            actualContentType: request.headers["Content-Type"]
+        )
+        guard let text = comparison.difference else { return nil }
+        self.init(1, text)
     }
 
     /// Returns the part of a URL that an expectation covers: all of it, or the path and what

@@ -19,16 +19,11 @@ public import Networking
 /// expects none. A ``MockTransport`` responds to matching requests, and describes how others
 /// differ.
 public struct RequestExpectation: Sendable {
-    enum Condition: Sendable {
-        case method(HTTPMethod)
-        case url(String)
-        case header(name: String, value: String?)
-        case body(Data, contentType: String?)
-        case closure(String, @Sendable (HTTPRequest) -> Bool)
-    }
+    /// A closure that returns how a request differs, or `nil` if it meets the condition.
+    typealias Condition = @Sendable (HTTPRequest) -> RequestDifference?
 
     let name: String
-    private(set) var conditions: [Condition]
+    private var conditions: [Condition]
 }
 
 extension RequestExpectation {
@@ -40,7 +35,10 @@ extension RequestExpectation {
     ///     order of query parameters matters. Messages don't contain credentials in the query.
     public init(_ method: HTTPMethod, _ url: String) {
         let shown = URL(string: url).map(Redaction.standard.redacted) ?? "a URL that can't be read"
-        self.init(name: "\(method) \(shown)", conditions: [.method(method), .url(url)])
+        self.init(
+            name: "\(method) \(shown)",
+            conditions: [{ RequestDifference(of: $0, from: method) }, { RequestDifference(of: $0, fromURL: url) }]
+        )
     }
 
     /// Returns the expectation of an endpoint's request: its method, URL, header fields, and its
@@ -70,7 +68,7 @@ extension RequestExpectation {
     ///     for requests that match other expectations.
     /// - Returns: The expectation.
     public static func matching(_ name: String, _ condition: @escaping @Sendable (HTTPRequest) -> Bool) -> Self {
-        Self(name: name, conditions: [.closure(name, condition)])
+        Self(name: name, conditions: []).and(name, condition)
     }
 
     /// Returns the expectation with an additional header field.
@@ -79,13 +77,15 @@ extension RequestExpectation {
     ///   - name: The name, in any case.
     ///   - value: The value. If several fields have the name, one must have this value.
     /// - Returns: The expectation.
-    public func header(_ name: String, _ value: String) -> Self { adding(.header(name: name, value: value)) }
+    public func header(_ name: String, _ value: String) -> Self {
+        adding { RequestDifference(of: $0, fromHeader: name, value) }
+    }
 
     /// Returns the expectation with the requirement that a header field is missing.
     ///
     /// - Parameter name: The name, in any case.
     /// - Returns: The expectation.
-    public func withoutHeader(_ name: String) -> Self { adding(.header(name: name, value: nil)) }
+    public func withoutHeader(_ name: String) -> Self { adding { RequestDifference(of: $0, fromHeader: name, nil) } }
 
     /// Returns the expectation with a body; an empty body is the same as no body.
     ///
@@ -95,7 +95,7 @@ extension RequestExpectation {
     ///     byte by byte.
     /// - Returns: The expectation.
     public func body(_ body: Data, contentType: String? = nil) -> Self {
-        adding(.body(body, contentType: contentType))
+        adding { RequestDifference(of: $0, fromBody: body, contentType) }
     }
 
     /// Returns the expectation with a JSON body, with members in any order.
@@ -122,21 +122,21 @@ extension RequestExpectation {
     ///   - condition: Returns whether a request matches.
     /// - Returns: The expectation.
     public func and(_ description: String, _ condition: @escaping @Sendable (HTTPRequest) -> Bool) -> Self {
-        adding(.closure(description, condition))
+        adding { condition($0) ? nil : RequestDifference(2, "doesn't satisfy “\(description)”") }
     }
 
-    private func adding(_ condition: Condition) -> Self {
+    private func adding(_ condition: @escaping Condition) -> Self {
         var copy = self
         copy.conditions.append(condition)
         return copy
     }
 
     func differences(from request: HTTPRequest) -> [RequestDifference] {
-        conditions.compactMap { RequestDifference($0, request) }
+        conditions.compactMap { $0(request) }
     }
 
     /// Returns whether a request meets all conditions; those after an unmet one aren't evaluated.
-    func matches(_ request: HTTPRequest) -> Bool { conditions.allSatisfy { RequestDifference($0, request) == nil } }
+    func matches(_ request: HTTPRequest) -> Bool { conditions.allSatisfy { $0(request) == nil } }
 }
 
 extension RequestExpectation: CustomStringConvertible {

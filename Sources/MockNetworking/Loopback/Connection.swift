@@ -35,12 +35,8 @@ final class Connection {
     private(set) var hasHungUp = false
     /// The conditions that the poller currently watches.
     var watched: EventPoller.Condition = []
-    var isCountedOpen: Bool {
-        get { record.isOpen }
-        set { record.isOpen = newValue }
-    }
     private var isBroken = false
-    private(set) var record: LoopbackServer.ConnectionRecord {
+    var record: LoopbackServer.ConnectionRecord {
         didSet { hasNews = true }
     }
     private var hasNews = true

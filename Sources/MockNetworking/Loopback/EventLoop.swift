@@ -196,8 +196,8 @@ final class EventLoop {
     }
 
     private func countAsEnded(_ connection: Connection) {
-        guard connection.isCountedOpen else { return }
-        connection.isCountedOpen = false
+        guard connection.record.isOpen else { return }
+        connection.record.isOpen = false
         let record = configuration.recordsConnections ? connection.takeNews() : nil
         state.update { state in
             if let record { state.connections[connection.number] = record }

@@ -202,13 +202,8 @@ struct Exchange: Sendable {
 }
 
 final class ResponseChannel: Sendable {
-    private struct Budget: Sendable {
-        var octets: Int
-        var ending: ResponseEnding
-    }
-
     private let exchange: Exchange
-    private let budget = Mutex<Budget?>(nil)
+    private let budget = Mutex<(octets: Int, ending: ResponseEnding)?>(nil)
     private let closing: ResponseEnding
 
     init(_ exchange: Exchange, truncates: Bool) {
@@ -225,7 +220,7 @@ final class ResponseChannel: Sendable {
             case .afterBody(let count): headSize + count
             case .after(let count): count
             }
-        budget.withLock { $0 = Budget(octets: max(octets, 0), ending: cut.resets ? .reset : .close) }
+        budget.withLock { $0 = (max(octets, 0), cut.resets ? .reset : .close) }
     }
 
     func send(_ bytes: Data) async throws {
@@ -252,7 +247,7 @@ final class ResponseChannel: Sendable {
 
     private func admit(_ bytes: Data) -> (Data, ResponseEnding?) {
         budget.withLock { budget in
-            guard let (octets, ending) = budget.map({ ($0.octets, $0.ending) }) else { return (bytes, nil) }
+            guard let (octets, ending) = budget else { return (bytes, nil) }
             guard bytes.count >= octets else {
                 budget?.octets -= bytes.count
                 return (bytes, nil)

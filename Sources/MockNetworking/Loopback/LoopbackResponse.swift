@@ -16,7 +16,7 @@ public struct LoopbackResponse: Sendable {
     var content: Content
     var pausesBeforeHead: [ResponsePause] = []
     var pausesBeforeBody: [ResponsePause] = []
-    var interim: [Interim] = []
+    var interim: [(status: Int, headers: HTTPHeaders)] = []
     var cut: Cut?
     var closesConnection = false
     var truncatesTLS = false
@@ -193,7 +193,7 @@ extension LoopbackResponse {
     /// Returns the response with an interim response before it, with a status code of 100…199
     /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
     package func preceded(by status: Int, headers: HTTPHeaders = [:]) -> Self {
-        changed { $0.interim.append(Interim(status: status, headers: headers)) }
+        changed { $0.interim.append((status, headers)) }
     }
 
     /// Returns the response with a cut, at which the server closes the connection.
@@ -234,11 +234,6 @@ extension LoopbackResponse {
         case stream(length: Int?, trailers: HTTPHeaders, @Sendable (LoopbackBodyWriter) async throws -> Void)
         case raw(Data)
         case silence
-    }
-
-    struct Interim: Sendable {
-        var status: Int
-        var headers: HTTPHeaders
     }
 
     struct Cut: Sendable {

@@ -170,14 +170,7 @@ public final class MockTransport: HTTPTransport {
             case .gate(let gate): try await wait(gate, request, limits)
             }
         }
-        switch step.answer {
-        case .response(let response): return response
-        case .failure(let error): throw error
-        case .handler(let handler): return try await handler(request)
-        case .never:
-            try await wait(ResponseGate(), request, limits)
-            throw NetworkError.late(request, limits)
-        }
+        return try await step.handler(request)
     }
 
     private func checkDeadline(_ request: HTTPRequest, _ limits: HTTPTransportLimits) throws(NetworkError) {
@@ -254,21 +247,14 @@ extension NetworkError {
 extension MockTransport {
     /// A scripted response.
     public struct Step: Sendable {
-        enum Answer: Sendable {
-            case response(HTTPTransportResponse)
-            case failure(any Error)
-            case handler(Handler)
-            case never
-        }
-
-        let answer: Answer
+        let handler: Handler
         var pauses: [ResponsePause] = []
 
         /// Creates a step with a response.
         ///
         /// - Parameter response: The response.
         /// - Returns: The step.
-        public static func response(_ response: HTTPTransportResponse) -> Self { Self(answer: .response(response)) }
+        public static func response(_ response: HTTPTransportResponse) -> Self { .handler { _ in response } }
 
         /// Creates a step with a response of the given status, header fields and body.
         ///
@@ -307,16 +293,16 @@ extension MockTransport {
         ///
         /// - Parameter error: The error. If it isn't a `NetworkError`, it becomes the cause of one.
         /// - Returns: The step.
-        public static func failure(_ error: any Error) -> Self { Self(answer: .failure(error)) }
+        public static func failure(_ error: any Error) -> Self { .handler { _ in throw error } }
 
         /// Creates a step that responds with a closure.
         ///
         /// - Parameter handler: The closure.
         /// - Returns: The step.
-        public static func handler(_ handler: @escaping Handler) -> Self { Self(answer: .handler(handler)) }
+        public static func handler(_ handler: @escaping Handler) -> Self { Self(handler: handler) }
 
         /// A missing response; the request fails at its deadline, if it has one.
-        public static var never: Self { Self(answer: .never) }
+        public static var never: Self { .status(200).gated(by: ResponseGate()) }
 
         /// Returns the step with a delay before the response, measured by the transport's time
         /// source.
