@@ -62,8 +62,8 @@ extension AWSCredentials {
     /// The longest use after the expiry, which is also the longest lifetime of such credentials.
     private static let longestExtension = Duration.seconds(21_600)
 
-    /// Returns the credentials with a later expiry; `nil` if they are valid for longer than given, or
-    /// expired too long ago.
+    /// Returns the credentials with a later expiry; `nil` if they are valid for longer than given,
+    /// or expired too long ago.
     fileprivate func extended(ifLeft left: Duration, _ environment: WorkloadEnvironment) -> Self? {
         let now = environment.timeSource.now()
         guard let expiry, expiry - now <= left, now < expiry + Self.longestExtension else { return nil }
@@ -79,7 +79,6 @@ extension AWSCredentials {
     }
 }
 
-/// The endpoint for the credentials of a container.
 struct AWSContainerEndpoint: Sendable {
     static let variables = ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"]
     /// The addresses of ECS and of EKS Pod Identity.
