@@ -8,15 +8,7 @@ import OpenSSLCrypto
 enum AWSCanonical {
     static func isNameCharacter(_ byte: UInt8) -> Bool { byte.isUnreserved && byte != UInt8(ascii: "~") }
 
-    static func lines(_ lines: [UInt8]...) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(lines.reduce(0) { $0 + $1.count + 1 })
-        for (index, line) in lines.enumerated() {
-            if index > 0 { text.append(0x0A) }
-            text += line
-        }
-        return text
-    }
+    static func lines(_ lines: [UInt8]...) -> [UInt8] { Array(lines.joined(separator: [0x0A])) }
 
     static func hash(of octets: [UInt8]) throws(CryptoError) -> [UInt8] {
         try octets.withBytes { bytes throws(CryptoError) in try hash(of: bytes) }
@@ -24,35 +16,15 @@ enum AWSCanonical {
 
     /// Returns the SHA-256 hash in hexadecimal digits.
     static func hash(of octets: RawSpan) throws(CryptoError) -> [UInt8] {
-        hexadecimal(try HashFunction.sha256.hash(octets))
-    }
-
-    static func hexadecimal(_ octets: some Sequence<UInt8>) -> [UInt8] {
-        var digits: [UInt8] = []
-        digits.reserveCapacity(64)
-        for byte in octets {
-            digits.append(digit(byte >> 4, ten: UInt8(ascii: "a")))
-            digits.append(digit(byte & 0x0F, ten: UInt8(ascii: "a")))
-        }
-        return digits
-    }
-
-    private static func digit(_ value: UInt8, ten: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : ten + value - 10
+        Array(try HashFunction.sha256.hash(octets).hexadecimal.utf8)
     }
 
     // MARK: Paths
 
     /// The path of an object: each segment is decoded, and encoded once.
     static func objectPath(_ path: String) -> [UInt8] {
-        let octets = Array(path.utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(octets.count)
-        for (index, segment) in octets.split(separator: slash, omittingEmptySubsequences: false).enumerated() {
-            if index > 0 { text.append(slash) }
-            append(segment, isEncoded: true, to: &text)
-        }
-        return text
+        let segments = Array(path.utf8).split(separator: slash, omittingEmptySubsequences: false)
+        return Array(segments.map { encoded($0, isEncoded: true) }.joined(separator: [slash]))
     }
 
     /// Any other path, without empty and dot segments, and encoded once more.
@@ -66,14 +38,8 @@ enum AWSCanonical {
                 segments.append(segment)
             }
         }
-        var text: [UInt8] = []
-        text.reserveCapacity(octets.count + 1)
-        for segment in segments {
-            text.append(slash)
-            append(segment, isEncoded: false, to: &text)
-        }
-        if segments.isEmpty || octets.last == slash { text.append(slash) }
-        return text
+        let text = segments.flatMap { [slash] + encoded($0, isEncoded: false) }
+        return segments.isEmpty || octets.last == slash ? text + [slash] : text
     }
 
     private static let slash = UInt8(ascii: "/")
@@ -82,28 +48,18 @@ enum AWSCanonical {
 
     /// The parameters in the order of their encoded names and values.
     static func query(_ query: String) -> [UInt8] {
-        guard !query.isEmpty else { return [] }
-        let octets = Array(query.utf8)
-        var pairs: [(name: [UInt8], value: [UInt8])] = octets.split(separator: UInt8(ascii: "&")).map { pair in
+        let pairs = Array(query.utf8).split(separator: UInt8(ascii: "&")).map { pair in
             let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            var (name, value): ([UInt8], [UInt8]) = ([], [])
-            append(pair[..<end], isEncoded: true, to: &name)
-            append(pair[end...].dropFirst(), isEncoded: true, to: &value)
-            return (name, value)
+            return (
+                name: encoded(pair[..<end], isEncoded: true),
+                value: encoded(pair[end...].dropFirst(), isEncoded: true)
+            )
         }
-        pairs.sort { left, right in
+        let sorted = pairs.sorted { left, right in
             left.name == right.name
                 ? left.value.lexicographicallyPrecedes(right.value) : left.name.lexicographicallyPrecedes(right.name)
         }
-        var text: [UInt8] = []
-        text.reserveCapacity(octets.count + pairs.count)
-        for (index, pair) in pairs.enumerated() {
-            if index > 0 { text.append(UInt8(ascii: "&")) }
-            text += pair.name
-            text.append(UInt8(ascii: "="))
-            text += pair.value
-        }
-        return text
+        return Array(sorted.map { $0.name + [UInt8(ascii: "=")] + $0.value }.joined(separator: [UInt8(ascii: "&")]))
     }
 
     private static let signatureParameters = [
@@ -120,28 +76,18 @@ enum AWSCanonical {
         return kept.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "&")
     }
 
-    /// Appends text, in which all bytes but unreserved ones become escapes.
+    /// Returns text in which all bytes but unreserved ones are escapes.
     ///
     /// The escapes of encoded text are decoded before. Malformed ones aren't escapes.
-    private static func append(_ octets: ArraySlice<UInt8>, isEncoded: Bool, to text: inout [UInt8]) {
-        var index = octets.startIndex
-        while index < octets.endIndex {
-            var byte = octets[index]
-            if isEncoded, byte == UInt8(ascii: "%"), octets.endIndex - index > 2,
-                let high = octets[index + 1].hexadecimalValue, let low = octets[index + 2].hexadecimalValue
-            {
-                byte = high << 4 | low
-                index += 2
-            }
-            index += 1
-            if byte.isUnreserved {
-                text.append(byte)
-            } else {
-                text.append(UInt8(ascii: "%"))
-                text.append(digit(byte >> 4, ten: UInt8(ascii: "A")))
-                text.append(digit(byte & 0x0F, ten: UInt8(ascii: "A")))
-            }
+    private static func encoded(_ octets: ArraySlice<UInt8>, isEncoded: Bool) -> [UInt8] {
+        var (decoded, rest) = ([UInt8](), octets)
+        while let byte = rest.popFirst() {
+            let isEscape = isEncoded && byte == UInt8(ascii: "%")
+            let digits = isEscape ? rest.prefix(2).compactMap(\.hexadecimalValue) : []
+            decoded.append(digits.count == 2 ? digits[0] << 4 | digits[1] : byte)
+            if digits.count == 2 { rest = rest.dropFirst(2) }
         }
+        return Array(PercentEncoding.encode(octets: decoded, keeping: PercentEncoding.isUnreserved).utf8)
     }
 
     // MARK: Fields
@@ -234,27 +180,17 @@ struct AWSRequestTarget {
 
 /// The time of a signature: `20150830T123600Z`.
 struct AWSTime: CustomStringConvertible {
-    private(set) var text: [UInt8] = []
+    private static let format = Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted)
+
+    let description: String
 
     init(_ date: Date) {
         // Years with four digits.
         let seconds = min(max(Int(clamping: date.timeIntervalSince1970), 0), 253_402_300_799)
-        let (days, rest) = seconds.quotientAndRemainder(roundingDownBy: 86_400)
-        let (year, month, day) = HTTPDate.civil(days)
-        text.reserveCapacity(16)
-        for part in [year / 100, year % 100, month, day] { append(part) }
-        text.append(UInt8(ascii: "T"))
-        for part in [rest / 3_600, rest / 60 % 60, rest % 60] { append(part) }
-        text.append(UInt8(ascii: "Z"))
+        description = Date(timeIntervalSince1970: Double(seconds)).formatted(Self.format)
     }
 
-    var day: ArraySlice<UInt8> { text.prefix(8) }
-    var description: String { String(decoding: text, as: UTF8.self) }
-
-    private mutating func append(_ number: Int) {
-        text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
-        text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
-    }
+    var day: String { String(description.prefix(8)) }
 }
 
 /// The key for the signatures of one day with one pair of credentials.
@@ -271,7 +207,7 @@ struct AWSSigningKey: Sendable {
             )
         }
         try credentials.check()
-        let parts = [String(decoding: time.day, as: UTF8.self), region, service, "aws4_request"]
+        let parts = [time.day, region, service, "aws4_request"]
         scope = parts.joined(separator: "/")
         self.credentials = credentials
         code = try credentials.secretAccessKey.expose { secret in
@@ -288,12 +224,11 @@ struct AWSSigningKey: Sendable {
     }
 
     func serves(_ credentials: AWSCredentials, at time: AWSTime) -> Bool {
-        scope.utf8.starts(with: time.day) && self.credentials == credentials
+        scope.hasPrefix(time.day) && self.credentials == credentials
     }
 
     func signature(of text: [UInt8]) throws(CryptoError) -> String {
-        let octets = try text.withBytes { bytes throws(CryptoError) in try code.authenticationCode(for: bytes) }
-        return String(decoding: AWSCanonical.hexadecimal(octets), as: UTF8.self)
+        try text.withBytes { bytes throws(CryptoError) in try code.authenticationCode(for: bytes) }.hexadecimal
     }
 
     private static func code(with key: [UInt8]) throws(CryptoError) -> HMAC {

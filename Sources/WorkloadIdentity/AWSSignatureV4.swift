@@ -56,11 +56,9 @@ public struct AWSSignatureV4: Sendable {
     public let region: String
     /// A Boolean value that indicates whether the path is the key of an object.
     var keepsPath: Bool
-    /// A Boolean value that indicates whether a request names the hash of its body.
     var sendsContentHash: Bool
     /// A Boolean value that indicates whether the session token is signed; AWS IoT adds it later.
     var signsSessionToken: Bool
-    /// The latest key, which copies share.
     private let latestKey = SharedValue<AWSSigningKey?>(nil)
 
     /// Creates a signer.
@@ -162,7 +160,6 @@ public struct AWSSignatureV4: Sendable {
         var contentHash: String
     }
 
-    /// A signature and what it's computed from.
     struct Signature {
         var canonicalRequest: [UInt8]
         var stringToSign: [UInt8]
@@ -241,7 +238,7 @@ public struct AWSSignatureV4: Sendable {
         )
         let stringToSign = AWSCanonical.lines(
             Array(Self.algorithm.utf8),
-            time.text,
+            Array(time.description.utf8),
             Array(key.scope.utf8),
             try AWSCanonical.hash(of: canonical)
         )
@@ -288,7 +285,7 @@ public struct AWSSignatureV4: Sendable {
         }
         let hasher = try HTTPDigest.Hasher([.sha256])
         try await request.body.read { part in try hasher.update(part) }
-        return String(decoding: AWSCanonical.hexadecimal(try hasher.finish()[.sha256] ?? Data()), as: UTF8.self)
+        return try hasher.finish()[.sha256]?.hexadecimal ?? ""
     }
 
     static func unsignable(_ problem: String) -> WorkloadIdentityError {
