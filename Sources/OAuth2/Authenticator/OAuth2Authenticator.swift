@@ -166,8 +166,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the refresh token
     ///   couldn't be stored; nothing has changed then.
     public func signIn(with refreshToken: Secret) async throws {
-        try await grantSource?.signIn(refreshToken)
-        signedIn()
+        try await signIn(TokenRecord(awaiting: refreshToken))
     }
 
     /// Continues with newly granted tokens: for the first time, or after a sign-out or a grant's
@@ -178,8 +177,14 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the tokens couldn't
     ///   be stored; nothing has changed then.
     public func signIn(with tokens: IssuedTokens) async throws {
-        try await grantSource?.signIn(tokens)
-        signedIn()
+        try await signIn(
+            TokenRecord(
+                tokens.accessToken,
+                refreshToken: tokens.refreshToken,
+                boundKey: tokens.boundKey,
+                at: timing.timeSource
+            )
+        )
     }
 
     /// A Boolean value that indicates whether the user must sign in before a request gets a token:
@@ -200,7 +205,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         }
     }
 
-    private func signedIn() {
+    private func signIn(_ record: TokenRecord) async throws {
+        try await grantSource?.signIn(record)
         for source in sources { source.signIn() }
         journal.add(.signedIn)
     }

@@ -14,7 +14,6 @@ struct OAuth2Session: AuthenticationSession {
 
     private struct Rejection {
         let refusal: ResourceRefusal
-        let request: HTTPRequest
         let response: HTTPResponse
         let origin: HTTPOrigin
         let credential: Credential
@@ -152,7 +151,6 @@ struct OAuth2Session: AuthenticationSession {
         }
         let rejection = Rejection(
             refusal: refusal,
-            request: request,
             response: response,
             origin: origin,
             credential: credential,

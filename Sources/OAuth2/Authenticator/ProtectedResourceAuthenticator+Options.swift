@@ -5,18 +5,18 @@ import TokenGeneration
 extension ProtectedResourceAuthenticator {
     /// The rule for the scope that a resource gets, which the resource alone never decides.
     public struct Scope: Sendable {
-        private enum Rule: Sendable {
-            case within(String)
-            case approved(@Sendable ([String]) async throws -> [String])
-        }
-
-        private let rule: Rule
+        /// The names to request.
+        let names: @Sendable (ProtectedResource) async throws -> [String]
+        /// The names that the client may request later, given those that it requests first.
+        let all: @Sendable (ProtectedResource, [String]) -> [String]
 
         /// The names that the resource demands or supports, within names of the application.
         ///
         /// - Parameter names: The names, separated by spaces.
         /// - Returns: The rule, which is that of ``ProtectedResource/scope(within:)``.
-        public static func within(_ names: String) -> Self { Self(rule: .within(names)) }
+        public static func within(_ names: String) -> Self {
+            Self(names: { try $0.scope(within: names).spaceSeparated }, all: { _, _ in names.spaceSeparated })
+        }
 
         /// The names that a closure approves, for clients of resources that their developer doesn't
         /// know.
@@ -25,25 +25,14 @@ extension ProtectedResourceAuthenticator {
         ///   supports, and returns those that the user allows.
         /// - Returns: The rule.
         public static func approved(by approve: @escaping @Sendable ([String]) async throws -> [String]) -> Self {
-            Self(rule: .approved(approve))
-        }
-
-        func names(for resource: ProtectedResource) async throws -> [String] {
-            switch rule {
-            case .within(let names): return try resource.scope(within: names).spaceSeparated
-            case .approved(let approve):
-                let demanded = resource.demandedScopes.isEmpty ? resource.scopes : resource.demandedScopes
-                let allowed = Set(demanded.map(ByteComparedString.init))
-                return try await approve(demanded).filter { allowed.contains(ByteComparedString($0)) }
-            }
-        }
-
-        /// The names that the client may request later.
-        func all(of resource: ProtectedResource, _ names: [String]) -> [String] {
-            switch rule {
-            case .within(let all): return all.spaceSeparated
-            case .approved: return names.adding(resource.scopes)
-            }
+            Self(
+                names: { resource in
+                    let demanded = resource.demandedScopes.isEmpty ? resource.scopes : resource.demandedScopes
+                    let allowed = Set(demanded.map(ByteComparedString.init))
+                    return try await approve(demanded).filter { allowed.contains(ByteComparedString($0)) }
+                },
+                all: { resource, names in names.adding(resource.scopes) }
+            )
         }
     }
 

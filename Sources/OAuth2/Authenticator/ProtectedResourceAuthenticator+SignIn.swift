@@ -130,7 +130,7 @@ extension ProtectedResourceAuthenticator {
         _ demand: ResourceDemand?,
         _ earlier: [String]
     ) async throws -> [String] {
-        let names = earlier.adding(try await scope.names(for: resource))
+        let names = earlier.adding(try await scope.names(resource))
         guard demand?.isForScope == true, names.count == earlier.count else { return names }
         // The resource rejects the tokens that the user could give, so don't ask again.
         var error = OAuth2Error(
@@ -179,7 +179,7 @@ extension ProtectedResourceAuthenticator {
         if metadata.members["application_type"] == nil, metadata.redirectURIs.first?.hasPrefix("http://") == true {
             metadata.members["application_type"] = "native"
         }
-        if metadata.scope.isEmpty { metadata.scope = scope.all(of: resource, names) }
+        if metadata.scope.isEmpty { metadata.scope = scope.all(resource, names) }
         let registrar = ClientRegistrar(server: server, client: options.client, timing: options.timing)
         let registered = try await registrar.register(metadata)
         let authentication = try registered.clientAuthentication

@@ -55,7 +55,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         var lostClients: [ByteComparedString: LostClients] = [:]
     }
 
-    /// The registered clients that a server doesn't know anymore, and the client that replaces them.
+    /// The registered clients that a server doesn't know anymore, and their replacement.
     struct LostClients {
         var ids: Set<ByteComparedString> = []
         var replacement: RegisteredClient?
@@ -93,37 +93,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     let browser: Browser
     private let state = Mutex(State())
 
-    /// Creates an authenticator for one user, whose tokens it keeps in memory.
-    ///
-    /// It sends nothing before the first request.
-    ///
-    /// - Parameters:
-    ///   - resource: The URL of the resource. Requests to its origin get the token.
-    ///   - client: The client's metadata. Its first redirect URI receives the user. Without other
-    ///     values, the client is a public one with the grant types `authorization_code` and
-    ///     `refresh_token`.
-    ///   - scope: The rule for the scope that the resource gets.
-    ///   - options: The options.
-    ///   - browser: The closure that sends the user to the authorization server.
-    public convenience init(
-        resource: URL,
-        client: ClientMetadata,
-        scope: Scope,
-        options: Options = Options(),
-        browser: @escaping Browser
-    ) {
-        self.init(
-            resource: resource,
-            client: client,
-            scope: scope,
-            user: "user",
-            store: InMemoryTokenStore(),
-            options: options,
-            browser: browser
-        )
-    }
-
-    /// Creates an authenticator for one user, whose tokens are in a store.
+    /// Creates an authenticator for one user.
     ///
     /// It sends nothing before the first request.
     ///
@@ -134,16 +104,16 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     ///     `refresh_token`.
     ///   - scope: The rule for the scope that the resource gets.
     ///   - user: A name without secrets for the user. Users of the same name share their tokens in
-    ///     the store.
-    ///   - store: The storage for tokens.
+    ///     the store. The default is `user`, for a store of one user.
+    ///   - store: The storage for tokens. The default keeps them in memory.
     ///   - options: The options.
     ///   - browser: The closure that sends the user to the authorization server.
     public init(
         resource: URL,
         client: ClientMetadata,
         scope: Scope,
-        user: String,
-        store: any TokenStore,
+        user: String = "user",
+        store: any TokenStore = InMemoryTokenStore(),
         options: Options = Options(),
         browser: @escaping Browser
     ) {
@@ -267,8 +237,8 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
 
     // MARK: Lost clients
 
-    /// Notes that a server doesn't know a client anymore, and returns `true` if a sign-in with a new
-    /// registration may help.
+    /// Notes that a server doesn't know a client anymore, and returns `true` if a sign-in with a
+    /// new registration may help.
     ///
     /// A replacement that never worked isn't replaced: the server would get new clients endlessly.
     func lose(_ clientID: String, of server: AuthorizationServer, after error: OAuth2Error) -> Bool {
@@ -296,7 +266,6 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     }
 }
 
-/// The authentication of one request.
 private struct ResourceSession: AuthenticationSession {
     /// The maximum number of sign-ins for one request.
     private static let limit = 2

@@ -7,7 +7,7 @@ public import TokenGeneration
 ///
 /// The values are the resource's text, which may repeat the rejected token, so no description or
 /// dump shows them. Values that repeat it, or of more than 2,048 bytes, are dropped.
-public struct ResourceDemand: Sendable, Hashable, Redacted {
+public struct ResourceDemand: Sendable, ComparedByParts, Redacted {
     /// The names of the scope that the request needs; empty if the resource didn't say.
     public var scope: [String]
     /// The acceptable authentication context classes, best first
@@ -73,23 +73,9 @@ public struct ResourceDemand: Sendable, Hashable, Redacted {
         return "demand for \(names.isEmpty ? "nothing" : names.joined(separator: ", "))"
     }
 
-    /// Returns a Boolean value that indicates whether two demands have the same members, as bytes.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.maxAge == right.maxAge && left.texts == right.texts
-    }
-
-    /// Hashes the members.
-    ///
-    /// - Parameter hasher: The hasher.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(maxAge)
-        hasher.combine(texts)
-    }
-
-    private var texts: [[ByteComparedString]?] {
-        let metadata = resourceMetadata.map { [ByteComparedString($0.absoluteString)] }
+    var parts: [AnyHashable?] {
         let lists = [scope, acrValues].map { $0.map(ByteComparedString.init) }
-        return lists + [metadata, claims.map { [ByteComparedString($0)] }]
+        return [maxAge, lists] + [resourceMetadata?.absoluteString, claims].map { $0.map(ByteComparedString.init) }
     }
 }
 

@@ -57,7 +57,6 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
         return origins.count > 8 ? "\(shown) and \(origins.count - 8) more" : shown
     }
 
-    /// Returns `true` if a request to an origin gets the token.
     package func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
         switch wrapped {
         case .every: return true

@@ -66,7 +66,6 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     static let storeTimeout = Duration.seconds(10)
     /// The maximum difference between the clocks of processes that share a store.
     static let clockTolerance = Duration.seconds(60)
-    /// The delays between attempts to save a record that the store couldn't save.
     static let pauses = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(30))
 
     let grant: any Grant
@@ -305,22 +304,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         }
     }
 
-    func signIn(_ refreshToken: Secret) async throws(OAuth2Error) {
-        try await signIn(TokenRecord(awaiting: refreshToken))
-    }
-
-    func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
-        try await signIn(
-            TokenRecord(
-                tokens.accessToken,
-                refreshToken: tokens.refreshToken,
-                boundKey: tokens.boundKey,
-                at: client.timing.timeSource
-            )
-        )
-    }
-
-    private func signIn(_ record: TokenRecord) async throws(OAuth2Error) {
+    func signIn(_ record: TokenRecord) async throws(OAuth2Error) {
         var record = record
         record.epoch = try Self.randomText()
         try await inSection { [record] in
