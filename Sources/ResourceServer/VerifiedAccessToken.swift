@@ -8,18 +8,16 @@ public import TokenGeneration
 /// Only a verifier can create one.
 public struct VerifiedAccessToken: Sendable {
     /// The proof of possession that the sender of a token gave.
-    public struct Binding: Sendable, Hashable {
-        private enum Wrapped { case none, key, certificate }
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum Binding: Sendable {
         /// No proof: any holder can use the token.
-        public static var none: Self { Self(wrapped: .none) }
+        case none
         /// Possession of a key, by a DPoP proof
         /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
-        public static var key: Self { Self(wrapped: .key) }
+        case key
         /// Possession of a certificate's key, by the TLS handshake
         /// ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
-        public static var certificate: Self { Self(wrapped: .certificate) }
+        case certificate
     }
 
     /// `iss`: the issuer of the token.

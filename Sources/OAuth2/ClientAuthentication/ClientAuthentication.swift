@@ -52,19 +52,14 @@ extension ClientAuthentication {
 /// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
 public struct ClientSecretBasic: ClientAuthentication {
     /// The encoding of the identifier and the secret in the header field.
-    public struct Encoding: Sendable, Hashable {
-        private enum Wrapped {
-            case form, raw
-        }
-
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum Encoding: Sendable {
         /// Form-encodes both before joining them, as RFC 6749 requires and some clients forget.
-        public static let form = Self(wrapped: .form)
+        case form
         /// Joins both unencoded, for servers that don't decode them.
         ///
         /// An identifier with a colon can't be sent this way; the server would cut it at the colon.
-        public static let raw = Self(wrapped: .raw)
+        case raw
     }
 
     /// The client's identifier.
@@ -147,11 +142,6 @@ public struct ClientSecretPost: ClientAuthentication {
 
 extension ClientAuthentication where Self == ClientSecretPost {
     /// The client's secret in the form: `client_secret_post`.
-    ///
-    /// - Parameters:
-    ///   - clientID: The client's identifier.
-    ///   - secret: The client's secret.
-    /// - Returns: The authentication.
     public static func clientSecretPost(clientID: String, secret: Secret) -> Self {
         Self(clientID: clientID, secret: secret)
     }
@@ -221,8 +211,5 @@ extension ClientAuthentication where Self == MutualTLSAuthentication {
     /// A certificate ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)):
     /// `tls_client_auth` if the server trusts its issuer, `self_signed_tls_client_auth` if the
     /// server knows the certificate itself.
-    ///
-    /// - Parameter clientID: The client's identifier.
-    /// - Returns: The authentication.
     public static func tlsClientAuth(clientID: String) -> Self { Self(.none(clientID: clientID)) }
 }

@@ -150,16 +150,11 @@ public struct ProtectedResource: Sendable, Hashable {
     }
 
     /// The rule for the resource identifier in the metadata of a request's URL.
-    public struct Matching: Sendable, Hashable {
-        private enum Wrapped {
-            case exact, pathPrefix
-        }
-
-        private let wrapped: Wrapped
-
+    @nonexhaustive
+    public enum Matching: Sendable {
         /// The identifier is the URL of the request, as
         /// [RFC 9728 §3.3](https://www.rfc-editor.org/rfc/rfc9728#section-3.3) requires.
-        public static let exact = Self(wrapped: .exact)
+        case exact
         /// The identifier is the URL of the request, or has the same origin and a path with the
         /// first segments of the request's path, as the SDKs of the Model Context Protocol accept.
         ///
@@ -167,7 +162,7 @@ public struct ProtectedResource: Sendable, Hashable {
         /// paths below its parents. The path is compared as bytes. A prefix has no query. A path
         /// with dot segments, or with an encoded dot, slash, backslash or percent sign, matches
         /// only exactly.
-        public static let pathPrefix = Self(wrapped: .pathPrefix)
+        case pathPrefix
     }
 
     /// A document that may have the metadata, the resources that it may describe, and the URL of a
@@ -228,7 +223,6 @@ public struct ProtectedResource: Sendable, Hashable {
         return try await discover(at: url, fields, matching: matching, client: client, timing: timing)
     }
 
-    /// Loads the metadata of the resource at a URL, which has sent challenges.
     static func discover(
         at url: URL,
         _ fields: [String],
@@ -357,7 +351,6 @@ public struct ProtectedResource: Sendable, Hashable {
         .content
     }
 
-    /// Returns whether a resource has the origin of a URL and the first segments of its path.
     private static func covers(_ resource: String, _ requested: String) -> Bool {
         guard let prefix = plainPath(resource), let other = plainPath(requested.prefix { $0 != "?" }),
             prefix.origin == other.origin

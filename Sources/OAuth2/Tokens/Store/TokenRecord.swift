@@ -130,7 +130,6 @@ public struct TokenRecord: Sendable, ComparedByParts {
 /// The announcement has durations instead of times, because hosts' clocks differ. Other hosts
 /// measure ``validFor`` on their own clocks, from when they first see the attempt.
 public struct RefreshAttempt: Sendable, ComparedByParts {
-    /// The number of identifiers that ``earlier`` keeps.
     static let earlierLimit = 8
 
     /// The attempt's random identifier.
@@ -171,27 +170,17 @@ public struct RefreshAttempt: Sendable, ComparedByParts {
 }
 
 /// The reason why a grant has ended.
-public struct GrantEnd: Sendable, Hashable, CustomStringConvertible {
-    private enum Wrapped: String { case revoked, lost, signedOut }
-    private let wrapped: Wrapped
-
-    private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
-
+@nonexhaustive
+public enum GrantEnd: String, Sendable, CustomStringConvertible {
     /// The server rejected the refresh token, and its response to an earlier use wasn't lost.
-    public static var revoked: Self { Self(.revoked) }
+    case revoked
     /// The server rejected the refresh token after the response to an earlier use was lost.
-    public static var lost: Self { Self(.lost) }
+    case lost
     /// The user signed out.
-    public static var signedOut: Self { Self(.signedOut) }
+    case signedOut
 
     /// The name in stored records.
-    public var description: String { wrapped.rawValue }
-
-    /// Returns `nil` for an unknown name.
-    init?(named name: String) {
-        guard let wrapped = Wrapped(rawValue: name) else { return nil }
-        self.wrapped = wrapped
-    }
+    public var description: String { rawValue }
 }
 
 /// A pause before the next refresh, which the server asked one host for and all hosts keep.

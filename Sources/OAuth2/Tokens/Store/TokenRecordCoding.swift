@@ -11,7 +11,6 @@ package struct TokenRecordCoding: Sendable {
     static let format = "swift-authenticated-client/token"
     static let version = 2
 
-    /// `nil` for unencrypted text.
     private let cipher: RecordCipher?
 
     package init(cipher: RecordCipher?) {
@@ -58,8 +57,9 @@ package struct TokenRecordCoding: Sendable {
     /// Returns `true` if encoded text decodes to the same record.
     func isReadable(_ text: [UInt8], as record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> Bool {
         do {
-            return try decode(text, key: key)
-                == VersionedTokenRecord(record: record.record.storable, version: record.version)
+            let decoded = try decode(text, key: key)
+            // Dates and durations lose precision in the record's content.
+            return decoded.record == TokenRecord(record.record.content) && decoded.version == record.version
         } catch {
             guard error.code == .storeDamaged else { throw error }
             return false
@@ -127,22 +127,6 @@ extension TokenRecord {
     /// The longest time that a stored attempt or pause is respected.
     static let longestWait = Duration.seconds(3_600)
 
-    /// Has the precision that the encoding keeps.
-    var storable: Self {
-        var record = self
-        record.expiration = record.expiration.map(Self.storable)
-        record.obtained = record.obtained.map(Self.storable)
-        if var attempt = record.refreshAttempt {
-            attempt.date = attempt.date.map(Self.storable)
-            attempt.validFor = Self.storable(attempt.validFor)
-            record.refreshAttempt = attempt
-        }
-        record.pause = record.pause.map {
-            RefreshPause(duration: Self.storable($0.duration), end: Self.storable($0.end))
-        }
-        return record
-    }
-
     var content: JSONObject {
         var content: JSONObject = [
             "access_token": .string(accessToken.expose { $0 }),
@@ -196,7 +180,7 @@ extension TokenRecord {
             pause = try content["pause"].map(RefreshPause.init)
         } catch { return nil }
         if let value = content["end"] {
-            guard let reason = value.string.flatMap(GrantEnd.init(named:)) else { return nil }
+            guard let reason = value.string.flatMap(GrantEnd.init(rawValue:)) else { return nil }
             end = reason
         }
     }
@@ -217,14 +201,6 @@ extension TokenRecord {
             throw Malformed()
         }
         return min(Duration(clampingSeconds: seconds), longestWait)
-    }
-
-    private static func storable(_ date: Date) -> Date {
-        Date(timeIntervalSince1970: date.timeIntervalSince1970)
-    }
-
-    private static func storable(_ duration: Duration) -> Duration {
-        min(Duration(clampingSeconds: duration / .seconds(1)), longestWait)
     }
 }
 
