@@ -70,12 +70,7 @@ public struct SignedResponseVerifier: Sendable {
         self.algorithms = keys.algorithms(algorithms)
     }
 
-    /// Returns the claims of an authorization response (JARM §2.4), for which `iss` must equal
-    /// `issuer` and `aud` must contain `clientID`.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`, or `protocolViolation` for another
-    ///   invalid JWT, with a `TokenError` as its cause; the errors of ``RemoteKeySet/keys()`` if
-    ///   the keys can't be loaded; `CancellationError`.
+    /// Returns the claims of an authorization response (JARM §2.4).
     func claims(of response: String, issuer: String, clientID: String) async throws -> JSONObject {
         var policy = ValidationPolicy(
             issuer: .exactly(issuer),
@@ -86,25 +81,7 @@ public struct SignedResponseVerifier: Sendable {
         )
         // The server's access tokens and other JWTs aren't authorization responses.
         policy.type = .absentOrJWT
-        policy.algorithms = algorithms
-        do {
-            return try await verifier.verify(
-                response,
-                "the authorization response",
-                decrypter: decrypter,
-                algorithms: algorithms,
-                against: policy
-            ).claims
-        } catch let error as TokenError {
-            let isForeign = error.code == .issuerMismatch
-            throw OAuth2Error(
-                isForeign ? .issuerMismatch : .protocolViolation,
-                isForeign
-                    ? "the authorization response is signed by another server; its code isn't used"
-                    : "the signed authorization response isn't valid",
-                response: error
-            )
-        }
+        return try await verified(response, "the authorization response", policy) { $0 }
     }
 
     /// Returns the members of an introspection response
@@ -113,8 +90,6 @@ public struct SignedResponseVerifier: Sendable {
     /// The top level must have `iss`, `aud` and `iat`. `sub` and `exp` belong to the introspected
     /// token. At the top level, they would make the response look like an access token
     /// ([§8.1](https://www.rfc-editor.org/rfc/rfc9701#section-8.1)).
-    ///
-    /// - Throws: The errors of ``claims(of:issuer:clientID:)``.
     func members(
         of response: String,
         issuer: String,
@@ -132,26 +107,36 @@ public struct SignedResponseVerifier: Sendable {
             currentDate: currentDate
         )
         policy.prohibitedClaims = ["sub", "exp"]
+        return try await verified(response, "the introspection response", policy) { claims in
+            guard let members = claims["token_introspection"]?.object else {
+                throw TokenError(.malformedClaim, "the claim “token_introspection” must be an object")
+            }
+            return members
+        }
+    }
+
+    private func verified(
+        _ response: String,
+        _ what: String,
+        _ policy: ValidationPolicy,
+        read: (JSONObject) throws -> JSONObject
+    ) async throws -> JSONObject {
+        var policy = policy
         policy.algorithms = algorithms
         do {
             let token = try await verifier.verify(
                 response,
-                "the introspection response",
+                what,
                 decrypter: decrypter,
                 algorithms: algorithms,
                 against: policy
             )
-            guard let members = token.claims["token_introspection"]?.object else {
-                throw TokenError(.malformedClaim, "the claim “token_introspection” must be an object")
-            }
-            return members
+            return try read(token.claims)
         } catch let error as TokenError {
             let isForeign = error.code == .issuerMismatch
             throw OAuth2Error(
                 isForeign ? .issuerMismatch : .protocolViolation,
-                isForeign
-                    ? "the introspection response is signed by another server"
-                    : "the JWT from the introspection endpoint isn't valid",
+                isForeign ? "\(what) is signed by another server and isn't used" : "\(what) isn't a valid JWT",
                 response: error
             )
         }

@@ -20,6 +20,9 @@ struct TokenResponse: Sendable {
         isExchange: Bool = false,
         requestedType: String? = nil
     ) throws(OAuth2Error) {
+        func violation(_ problem: String) -> OAuth2Error {
+            OAuth2Error(.protocolViolation, "the token endpoint's response \(problem)", status: status)
+        }
         let object: JSONObject
         do { object = try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
@@ -35,23 +38,11 @@ struct TokenResponse: Sendable {
         }
         let isMissing = object["token_type"] == nil || object["token_type"] == .null
         guard let type = object["token_type"]?.string ?? (isMissing && acceptsMissingType ? AccessToken.bearer : nil)
-        else {
-            throw OAuth2Error(
-                .protocolViolation,
-                "the token endpoint's response has no token_type; set the server's `omitsTokenType` to accept it",
-                status: status
-            )
-        }
+        else { throw violation("has no token_type; set the server's `omitsTokenType` to accept it") }
         // A token of another type from a token exchange doesn't have to fit into a header field.
         let isSent = !type.equalsIgnoringASCIICase(AccessToken.notApplicable)
         guard let value = object["access_token"]?.string, !value.isEmpty, !isSent || HTTPSyntax.isToken68(value[...])
-        else {
-            throw OAuth2Error(
-                .protocolViolation,
-                "the token endpoint's response has no usable access_token (RFC 6750 §2.1)",
-                status: status
-            )
-        }
+        else { throw violation("has no usable access_token (RFC 6750 §2.1)") }
         let isBound = type.equalsIgnoringASCIICase("DPoP")
         // A token that isn't an access token has the type N_A (RFC 8693 §2.2.1).
         let isAccepted =
@@ -67,11 +58,7 @@ struct TokenResponse: Sendable {
         }
         if isExchange {
             guard let issuedType = object["issued_token_type"]?.string else {
-                throw OAuth2Error(
-                    .protocolViolation,
-                    "the response to a token exchange has no issued_token_type (RFC 8693 §2.2.1)",
-                    status: status
-                )
+                throw violation("to a token exchange has no issued_token_type (RFC 8693 §2.2.1)")
             }
             guard requestedType.map(issuedType.isExactly) ?? true else {
                 throw OAuth2Error(
