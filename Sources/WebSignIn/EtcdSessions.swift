@@ -25,8 +25,6 @@ public struct EtcdSessions: SessionStore {
 
     /// Reads a value.
     ///
-    /// - Parameter key: The key.
-    /// - Returns: The value and its version, or `nil`.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` or `storeFailed`.
     public func read(_ key: String) async throws -> StoredSessionValue? {
         try await values.read(key).map { value, version in
@@ -36,12 +34,6 @@ public struct EtcdSessions: SessionStore {
 
     /// Writes a value if the stored version is the expected one.
     ///
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - key: The key.
-    ///   - version: The version to replace; `nil` if there must not be a value.
-    ///   - lifetime: The time after which the value is gone.
-    /// - Returns: The new version, or `nil` if another one is stored.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` if the outcome is unknown, or
     ///   `storeFailed`.
     public func write(
@@ -55,7 +47,6 @@ public struct EtcdSessions: SessionStore {
 
     /// Removes a value.
     ///
-    /// - Parameter key: The key.
     /// - Throws: `OAuth2Error` with the code `storeUnavailable` or `storeFailed`.
     public func remove(_ key: String) async throws { try await values.remove(key) }
 }

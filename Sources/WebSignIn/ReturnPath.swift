@@ -10,7 +10,6 @@ package struct ReturnPath: Sendable, Hashable {
 
     package static let home = ReturnPath(text: "/")
 
-    /// The path and query, exactly as received.
     package let text: String
 
     private init(text: String) { self.text = text }

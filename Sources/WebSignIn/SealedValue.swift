@@ -93,7 +93,6 @@ struct Attempt: Sendable {
     var returnPath: String
     var acr: [String] = []
     var maximumAge: Int?
-    /// The user of the session that is to be stepped up.
     var subject: String?
     /// The key of the browser's session, if the response comes without its cookie.
     var sessionKey: String?
@@ -119,49 +118,30 @@ struct Attempt: Sendable {
         content["began"] = JSONNumber(began).map(JSONValue.number)
         return content
     }
+}
 
-    init(
-        provider: String,
-        request: AuthorizationRequest,
-        returnPath: String,
-        acr: [String],
-        maximumAge: Int?,
-        subject: String?,
-        sessionKey: String?,
-        began: Double
-    ) {
-        self.provider = provider
-        state = request.state
-        nonce = request.nonce
-        codeVerifier = request.codeVerifier.value.expose { $0 }
-        self.returnPath = returnPath
-        self.acr = acr
-        self.maximumAge = maximumAge
-        self.subject = subject
-        self.sessionKey = sessionKey
-        self.began = began
-    }
-
+extension Attempt {
     init?(_ content: JSONObject) {
         guard let provider = content["provider"]?.string, let state = content["state"]?.string,
             let verifier = content["verifier"]?.string, let path = content["return"]?.string,
             let began = content["began"]?.number?.double
         else { return nil }
-        self.provider = provider
-        self.state = state
-        nonce = content["nonce"]?.string
-        codeVerifier = verifier
-        returnPath = path
-        acr = (content["acr"]?.array ?? []).compactMap(\.string)
-        maximumAge = content["max_age"]?.number?.integer
-        subject = content["sub"]?.string
-        sessionKey = content["session"]?.string
-        self.began = began
+        self.init(
+            provider: provider,
+            state: state,
+            nonce: content["nonce"]?.string,
+            codeVerifier: verifier,
+            returnPath: path,
+            acr: (content["acr"]?.array ?? []).compactMap(\.string),
+            maximumAge: content["max_age"]?.number?.integer,
+            subject: content["sub"]?.string,
+            sessionKey: content["session"]?.string,
+            began: began
+        )
     }
 }
 
 extension String {
-    /// The SHA-256 digest in hexadecimal.
     var sha256: String {
         let digest = try? Array(utf8).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
         return (digest ?? []).hexadecimal

@@ -197,7 +197,6 @@ struct SessionBook: Sendable {
         }
     }
 
-    /// The refresh token that the store has now.
     func refreshToken(of record: SessionRecord) async -> Secret? {
         try? await tokenStore(of: record).load("")?.record.refreshToken
     }
@@ -231,8 +230,8 @@ struct SessionBook: Sendable {
     /// Ends all sessions that a mark names, and the sign-ins in progress that began until now.
     func end(_ mark: LogoutMark) async throws(SignInError) {
         let lifetime = options.absoluteLifetime + Duration(clampingSeconds: Attempt.lifetime)
-        // A sign-in in progress may have begun on a host whose clock is ahead. For a user instead of
-        // a session, that would also refuse a new sign-in.
+        // A sign-in in progress may have begun on a host whose clock is ahead. For a user instead
+        // of a session, that would also refuse a new sign-in.
         let tolerance = mark.isOfSession && store.isSharedByHosts ? Self.leeway : 0
         try await storing { () async throws in
             // Another logout of the same session writes the same.

@@ -46,7 +46,9 @@ extension SignIn {
                 }
             let attempt = Attempt(
                 provider: provider.name,
-                request: authorization,
+                state: authorization.state,
+                nonce: authorization.nonce,
+                codeVerifier: authorization.codeVerifier.value.expose { $0 },
                 returnPath: returnPath.text,
                 acr: requirement.acr,
                 // Also the provider's own parameter, because the ID token must meet it.
@@ -90,7 +92,6 @@ extension SignIn {
         cookieFormat.deletion(String(name.dropFirst(cookieFormat.name("").utf8.count)))
     }
 
-    /// The refusal for an error of the OAuth 2 client.
     private static func reason(of error: any Error) -> SignInError {
         if let error = error as? SignInError { return error }
         guard let error = error as? OAuth2Error else {
@@ -143,7 +144,6 @@ extension SignIn {
         response.setting("Referrer-Policy", "no-referrer")
     }
 
-    /// The authorization response: the query, or the form.
     private func fields(of request: SignInRequest, from provider: SignInProvider) -> String {
         provider.usesFormPost ? String(decoding: request.body.prefix(64 << 10), as: UTF8.self) : request.query
     }

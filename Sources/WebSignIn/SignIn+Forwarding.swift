@@ -5,12 +5,10 @@ extension SignIn {
     /// The longest path and query that are passed on, in bytes.
     private static let longestTarget = 8_192
 
-    /// The header fields that are passed on to an API.
     private static let requestFields = [
         "Accept", "Accept-Language", "Content-Type", "Content-Language", "If-Match", "If-None-Match",
         "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range", "Prefer", "Idempotency-Key",
     ]
-    /// The header fields that are passed on to the browser.
     private static let responseFields = [
         "Content-Type", "Content-Language", "Content-Disposition", "Content-Range", "Accept-Ranges", "ETag",
         "Last-Modified", "Retry-After", "Allow", "Preference-Applied", "RateLimit", "RateLimit-Policy",
@@ -171,7 +169,6 @@ extension SignIn {
 }
 
 extension HTTPHeaders {
-    /// The fields with these names.
     fileprivate func only(_ names: [String]) -> HTTPHeaders {
         HTTPHeaders(filter { field in names.contains { $0.equalsIgnoringASCIICase(field.name) } })
     }

@@ -241,7 +241,6 @@ public struct SignIn: Sendable {
         "\(origin)\(options.path)/\(provider.name)/\(route)"
     }
 
-    /// A page with a link for each provider.
     private func choice(_ request: SignInRequest) -> SignInResponse {
         let path = ReturnPath(request.value("return", in: request.query), origin: origin, besides: options.path)
         let query = FormURLEncoded.encode([("return", path.text)] + hints(in: request))

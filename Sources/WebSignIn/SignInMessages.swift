@@ -97,7 +97,6 @@ public struct SignInRequest: Sendable, Redacted {
         return acceptsPages
     }
 
-    /// The browser's own name, or `nil`.
     var userAgent: String? {
         let text = headers["User-Agent"]?.utf8.prefix(256).filter { (0x20...0x7E).contains($0) }
         return text.map { String(decoding: $0, as: UTF8.self) }

@@ -110,7 +110,6 @@ extension AWSCredentialSource {
     }
 }
 
-/// The profiles in the files of the AWS CLI.
 struct AWSProfiles: Sendable {
     typealias Profile = [String: String]
 

@@ -50,7 +50,6 @@ public struct AWSRequestSigner: WireInterceptor, RetryVoter {
     /// The seconds by which the clock of AWS is ahead.
     private let skew = SharedValue(0.0)
     private let replaced = SharedValue<ContinuousClock.Instant?>(nil)
-    /// The credentials of the latest request.
     private let latest = SharedValue<AWSCredentials?>(nil)
 
     /// Creates an interceptor.

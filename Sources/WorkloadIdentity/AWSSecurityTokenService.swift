@@ -51,7 +51,6 @@ struct AWSSecurityTokenService: Sendable {
         self.region = region
     }
 
-    /// The parameters of a role that is assumed.
     struct Role: Sendable {
         let role: String
         let sessionName: String?
@@ -175,7 +174,6 @@ struct AWSSecurityTokenService: Sendable {
         }
     }
 
-    /// The domain of the region's partition.
     private var domain: String {
         let domains = [
             "cn-": "amazonaws.com.cn", "us-iso-": "c2s.ic.gov", "us-isob-": "sc2s.sgov.gov",

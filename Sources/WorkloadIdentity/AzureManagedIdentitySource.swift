@@ -35,21 +35,13 @@ public struct AzureManagedIdentitySource: TokenSource {
         public static let systemAssigned = Self(kind: nil, value: "")
 
         /// Returns the user-assigned identity with a client ID.
-        ///
-        /// - Parameter value: The client ID.
-        /// - Returns: The identity.
         public static func clientID(_ value: String) -> Self { Self(kind: .clientID, value: value) }
 
         /// Returns the user-assigned identity with an object ID, also called principal ID.
-        ///
-        /// - Parameter value: The object ID.
-        /// - Returns: The identity.
         public static func objectID(_ value: String) -> Self { Self(kind: .objectID, value: value) }
 
-        /// Returns the user-assigned identity with a resource ID.
-        ///
-        /// - Parameter value: The resource ID, which begins with `/subscriptions/`.
-        /// - Returns: The identity.
+        /// Returns the user-assigned identity with a resource ID, which begins with
+        /// `/subscriptions/`.
         public static func resourceID(_ value: String) -> Self { Self(kind: .resourceID, value: value) }
     }
 
@@ -267,7 +259,6 @@ enum AzureArcKey {
     private static let maximumSize = 4_096
     private static let advice = "add the process's user to the group “himds”"
 
-    /// Reads the key that a challenge names.
     static func read(for challenge: HTTPResponse, folder: String, _ endpoint: PlatformEndpoint) async throws -> Secret {
         let path = try path(in: challenge, folder, endpoint)
         let content = try await BlockingWork.value { try PlatformFile.read(path, missing: advice) }

@@ -254,7 +254,6 @@ struct GoogleExternalAccountFile: Sendable {
     }
 }
 
-/// The source of the tokens that Google's security token service accepts.
 struct GoogleSubjectSource: TokenSource {
     private static let advice = "check “credential_source” in the file in GOOGLE_APPLICATION_CREDENTIALS"
 

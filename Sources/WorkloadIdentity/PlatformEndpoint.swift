@@ -14,7 +14,6 @@ struct PlatformEndpoint: Sendable {
     var retries = PlatformRetries()
     /// Returns the error for a response that says more than its status, or `nil`.
     var explanation: @Sendable (ServerError) -> WorkloadIdentityError? = { _ in nil }
-    /// The interceptors that sign the requests.
     var interceptors: [any Interceptor] = []
 
     /// The origin of the endpoint's tokens in messages.

@@ -4,7 +4,6 @@ internal import OpenSSLCrypto
 import TokenGeneration
 
 extension AuthorizationRequest {
-    /// The maximum size of a response, in bytes.
     private static let maximumAnswerSize = 32 << 10
 
     /// Reads the response that the user's browser has delivered

@@ -123,7 +123,6 @@ public final class LoopbackRedirectReceiver: Sendable {
     public func stop() { listener.stop() }
 }
 
-/// The response that a ``LoopbackRedirectReceiver`` waits for.
 struct ExpectedRedirect {
     let state: Secret
     let decrypter: JWEDecrypter?

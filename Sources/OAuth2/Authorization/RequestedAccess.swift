@@ -3,7 +3,6 @@ import Networking
 internal import OpenSSLCrypto
 public import TokenGeneration
 
-/// The requested access in a token, authorization or device authorization request.
 struct RequestedAccess: Sendable, Hashable {
     /// Names separated by spaces ([RFC 6749
     /// §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
@@ -11,7 +10,6 @@ struct RequestedAccess: Sendable, Hashable {
     /// [RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2).
     var resources: [String] = []
     var details: [AuthorizationDetail] = []
-    /// Other parameters, such as the `audience` that some servers need.
     var additionalParameters: [String: String] = [:]
 
     /// Additional parameters can't have the names of the grant's `own`.
@@ -34,7 +32,6 @@ struct RequestedAccess: Sendable, Hashable {
         "authorization_details",
     ]
 
-    /// Returns additional parameters in a stable order.
     static func additional(
         _ parameters: [String: String],
         besides own: Set<String>

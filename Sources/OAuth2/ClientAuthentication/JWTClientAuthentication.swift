@@ -152,7 +152,6 @@ struct AssertionContent: Sendable {
     private let lifetime: Int
     private let claims: JSONObject
 
-    /// The lifetime of an assertion is in whole seconds, from one second to one day.
     init(issuer: String, subject: String, lifetime: Duration, claims: JSONObject = [:]) {
         self.issuer = issuer
         self.subject = subject
@@ -196,9 +195,6 @@ public struct AssertionAudience: Sendable {
     public static let requestURL = Self { $0.endpoint.absoluteString }
 
     /// A custom audience.
-    ///
-    /// - Parameter value: The audience.
-    /// - Returns: The audience.
     public static func custom(_ value: String) -> Self { Self { _ in value } }
 }
 

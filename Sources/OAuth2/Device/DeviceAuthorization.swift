@@ -245,7 +245,6 @@ struct DevicePolling {
         case fail(OAuth2Error)
     }
 
-    /// The minimum time to wait, which the server can raise.
     private(set) var interval: Duration
     private var unanswered = 0
 

@@ -84,7 +84,6 @@ public final class AuthorizationServerDiscovery: Sendable {
     public func expire() { source.expire() }
 }
 
-/// An authorization server that is known, or that a discovery loads when it's first needed.
 enum ServerLocation: Sendable {
     case known(AuthorizationServer)
     case discovered(AuthorizationServerDiscovery)
@@ -117,7 +116,6 @@ final class MetadataSource<Value: Sendable>: Sendable {
     private let hints: DPoPServerState
     private let cache: SingleFlightCache<String, FetchedDocument<Value>>
 
-    /// The closure reads the value from metadata that names the issuer.
     init(
         issuer: String,
         client: NetworkClient,
@@ -190,7 +188,6 @@ extension EndpointExchange {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether a server has no document at a URL.
     var isMissingDocument: Bool { status.map { [400, 403, 404, 405, 410].contains($0) } ?? false }
 
     /// Another issuer or an insecure endpoint isn't temporary.

@@ -92,7 +92,6 @@ struct EndpointExchange: Sendable {
         }
     }
 
-    /// The maximum size of a response, in bytes; tokens have a few kilobytes.
     static let maximumBodySize = 1 << 20
 
     /// Sends one request, whose network client's errors become OAuth 2 errors.

@@ -83,7 +83,6 @@ extension ServerError {
 }
 
 extension HTTPHeaders {
-    /// Returns the conditions for the next request of a response's URL.
     fileprivate func conditions(at date: Date) -> [(name: String, value: String)] {
         let control = values(for: "Cache-Control").joined(separator: ",").asciiOnly.lowercased()
         guard !control.contains("no-store") else { return [] }

@@ -16,7 +16,6 @@ public struct TokenRequest: Sendable, Redacted {
     public private(set) var form: [(name: String, value: String)]
     /// The header fields in addition to those of every form.
     public var headers: HTTPHeaders
-    /// The use of an assertion that the client can't renew at will, if the request has one.
     var assertionUse: AssertionUse?
     private let isJSON: Bool
 

@@ -45,11 +45,9 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
     var isAboutSentRequest = false
     /// A Boolean value that indicates whether a request wasn't sent because its time was over.
     var isTooLateToSend = false
-    /// A Boolean value that indicates whether a new token expired before the store had saved it.
     var isOfTokenExpiredInStore = false
     /// A Boolean value that indicates whether another host is refreshing the token meanwhile.
     var isOthersTurn = false
-    /// A Boolean value that indicates whether the only available assertion was sent before.
     var isSpentAssertion = false
 
     /// Creates an error.
@@ -235,7 +233,6 @@ public struct OAuth2Error: Error, Sendable, RetryableError, UnchangedTokenError,
         if code == .serverTransient { retryAfter = Self.retryAfter(answer, now: now) }
     }
 
-    /// Returns the time that a response asks the client to wait.
     static func retryAfter(_ answer: ServerError, now: Date) -> Duration? {
         RetryAfter.delay(answer.headers["Retry-After"], responseDate: answer.headers["Date"], now: now)
     }

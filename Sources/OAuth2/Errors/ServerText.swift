@@ -4,7 +4,6 @@ import TokenGeneration
 /// The meaning of an authorization server's error, and the rule for its text: an error shows only
 /// registered codes and its own words, because a server may repeat the secrets of a request.
 extension OAuth2Error {
-    /// The error codes that are shown.
     private static let registeredCodes = [
         // RFC 6749 §4.1.2.1 and §5.2
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",

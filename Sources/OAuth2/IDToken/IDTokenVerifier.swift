@@ -216,7 +216,6 @@ public struct ExpectedIDToken: Sendable {
         let maximumAuthenticationAge: Duration?
     }
 
-    /// The details of the request for an ID token, or `nil` if the request doesn't ask for one.
     let request: Request?
 
     /// The expectation for a request without the scope `openid`.

@@ -26,7 +26,6 @@ public final class RemoteJWTVerifier: Sendable {
     public let keys: IssuerKeys
 
     private let policy: ValidationPolicy
-    /// The verifier for the latest version of the keys.
     private let prepared = Mutex<Prepared?>(nil)
 
     /// Creates a verifier.

@@ -60,7 +60,6 @@ public final class RemoteKeySet: Sendable {
         }
     }
 
-    /// Creates a key set for a URL that is determined for each fetch.
     init(client: NetworkClient, options: Options, locate: @escaping @Sendable () async throws -> URL) {
         self.options = options
         let source = KeySetSource(locate: locate, client: client, options: options)
@@ -153,7 +152,6 @@ public final class RemoteKeySet: Sendable {
 
     // MARK: Verifiers
 
-    /// The key of the cache's only entry.
     private static let key = "keys"
 
     func current() -> LoadedKeys? { cache.kept(Self.key) }

@@ -17,7 +17,6 @@ import TokenGeneration
 /// Serve ``body`` with ``headers`` and the status 200 at exactly the client ID, without redirects.
 /// Servers that accept such clients have `client_id_metadata_document_supported` in their metadata.
 public struct ClientIDMetadataDocument: Sendable, Hashable {
-    /// The maximum size of a document, in bytes.
     static let maximumSize = 5_000
 
     /// The client ID: the URL of the document.

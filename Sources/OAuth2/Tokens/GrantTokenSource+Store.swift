@@ -373,7 +373,6 @@ extension GrantTokenSource {
         }
     }
 
-    /// The name of this machine and the number of this process.
     private static let hostLabel: String = {
         var name = [CChar](repeating: 0, count: 256)
         guard unsafe gethostname(&name, name.count - 1) == 0 else { return "\(getpid())" }

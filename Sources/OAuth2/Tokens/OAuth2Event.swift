@@ -136,7 +136,6 @@ public enum OAuth2Event: Sendable, Hashable, ObservedEvent {
         return ["error.type": "\(code)", "http.response.status_code": status ?? noLabel]
     }
 
-    /// Returns the labels of an origin of the form `host:port`.
     private static func labels(origin: String) -> [String: String] {
         guard let colon = origin.lastIndex(of: ":") else { return ["server.address": origin, "server.port": noLabel] }
         let host = origin[..<colon]

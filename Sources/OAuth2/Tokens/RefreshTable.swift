@@ -21,10 +21,8 @@ public struct RefreshTokenRotation: Sendable, Hashable {
     /// - Returns: The treatment.
     public static func rotating(grace: Duration? = nil) -> Self { Self(wrapped: .rotating(grace: grace)) }
 
-    /// A Boolean value that indicates whether a second use of a token ends the grant.
     var isRotating: Bool { wrapped != .none }
 
-    /// The grace period, if there is one.
     var grace: Duration? {
         guard case .rotating(let grace) = wrapped else { return nil }
         return grace
@@ -52,12 +50,10 @@ enum RefreshTable {
 
     struct Facts: Hashable, Sendable {
         var record = Record.none
-        /// A Boolean value that indicates whether the record's access token meets the need.
         var isUsable = false
         /// A Boolean value that indicates whether there is a refresh token that wasn't rejected.
         var hasRefreshToken = true
         var announcement = Announcement.none
-        /// A Boolean value that indicates whether the server's pause isn't over.
         var isPaused = false
         /// A Boolean value that indicates whether callers still have a usable token.
         var isInBackground = false
@@ -65,11 +61,7 @@ enum RefreshTable {
         var isRepeatable = false
         /// A Boolean value that indicates whether a second use of the refresh token ends the grant.
         var isRotating = true
-        /// A Boolean value that indicates whether the server accepts the preceding token for a
-        /// while.
         var hasGrace = false
-        /// A Boolean value that indicates whether other hosts share the record, so that a lock
-        /// doesn't exclude them.
         var isOnHosts = false
     }
 
@@ -271,7 +263,6 @@ struct RefreshDeadlines: Equatable {
     let validFor: Duration
     /// The maximum time between the moment before the announcement and sending the request.
     var sendWithin: Duration { validFor / 4 }
-    /// The timeout of the request.
     var requestTimeout: Duration { validFor / 2 }
 
     init(_ timing: OAuth2Timing) {

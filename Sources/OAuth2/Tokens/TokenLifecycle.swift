@@ -33,13 +33,11 @@ struct TokenLifecycle: Sendable {
     }
 
     struct Limits: Sendable {
-        /// The maximum duration of a refresh.
         var refreshTimeout = Duration.seconds(30)
         /// The maximum time that a resource takes to learn of a new token; `nil` for none.
         var replicationDelay: Duration?
         /// The maximum total delay of a rejected request.
         var delayBudget = Duration.seconds(60)
-        /// The maximum backoff that a server can request.
         var longestRetryAfter = Duration.seconds(300)
         /// A Boolean value that indicates whether the source has a store that shows a sign-in
         /// elsewhere after the end of a grant.
@@ -86,7 +84,6 @@ struct TokenLifecycle: Sendable {
 
     let limits: Limits
     private(set) var generation = 0
-    /// The number of sign-outs and sign-ins.
     private(set) var epoch = 0
     private(set) var refresh: RefreshID?
     var held: Held?
@@ -124,7 +121,6 @@ struct TokenLifecycle: Sendable {
 
     // MARK: Events
 
-    /// Returns the action for a caller that needs a token.
     mutating func acquire(at now: ContinuousClock.Instant) -> Acquisition {
         endOverdueRefresh(at: now)
         if let held, isUsable(at: now) {
@@ -293,9 +289,7 @@ struct TokenLifecycle: Sendable {
         let origin: String
         /// The number of earlier rejections because of the token.
         let earlier: Int
-        /// The time when the operation began.
         let started: ContinuousClock.Instant?
-        /// The total delay of the operation so far.
         let totalDelay: Duration
         /// A Boolean value that indicates whether the resource gave only an unknown error code.
         var isUnclear = false
