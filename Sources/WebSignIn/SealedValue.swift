@@ -45,16 +45,16 @@ struct SealedValue: Sendable {
         return try DecryptionKey(jwk: jwk, algorithm: .dir, encryption: .a256GCM)
     }
 
-    func seal(_ content: JSONObject) throws(SignInError) -> String {
-        do { return try sealing.encrypt(content.serializedData()) } catch {
+    func seal(_ content: some Encodable) throws(SignInError) -> String {
+        do { return try sealing.encrypt(JSONObject(encoding: content).serializedData()) } catch {
             throw SignInError(.storeFailed, "a value for “\(purpose)” can't be encrypted", cause: error)
         }
     }
 
     /// Returns `nil` for a value that was changed, has another purpose, or whose key is gone.
-    func open(_ text: String) -> JSONObject? {
+    func open<Content: Decodable>(_ text: String, as type: Content.Type) -> Content? {
         guard text.utf8.count <= Self.limits, let opened = try? decrypter.decrypt(compact: text) else { return nil }
-        return try? JSONObject(parsing: opened.plaintext)
+        return try? JSONObject(parsing: opened.plaintext).decode(as: type)
     }
 }
 
@@ -79,7 +79,7 @@ struct CookieFormat: Sendable {
 }
 
 /// A sign-in between the redirect to the provider and the callback, sealed in a cookie of its own.
-struct Attempt: Sendable {
+struct Attempt: Codable, Sendable {
     static let lifetime = 600
     static let maximumCount = 4
     /// The largest sum of the sizes of the cookies of a browser.
@@ -104,41 +104,6 @@ struct Attempt: Sendable {
     var cookieName: String { Self.cookieName(state: state) }
 
     static func cookieName(state: String) -> String { prefix + state.sha256.prefix(8) }
-
-    var content: JSONObject {
-        var content: JSONObject = [
-            "provider": .string(provider), "state": .string(state), "verifier": .string(codeVerifier),
-            "return": .string(returnPath),
-        ]
-        content["nonce"] = nonce.map(JSONValue.string)
-        if !acr.isEmpty { content["acr"] = .array(acr.map(JSONValue.string)) }
-        content["max_age"] = maximumAge.map { .number(JSONNumber($0)) }
-        content["sub"] = subject.map(JSONValue.string)
-        content["session"] = sessionKey.map(JSONValue.string)
-        content["began"] = JSONNumber(began).map(JSONValue.number)
-        return content
-    }
-}
-
-extension Attempt {
-    init?(_ content: JSONObject) {
-        guard let provider = content["provider"]?.string, let state = content["state"]?.string,
-            let verifier = content["verifier"]?.string, let path = content["return"]?.string,
-            let began = content["began"]?.number?.double
-        else { return nil }
-        self.init(
-            provider: provider,
-            state: state,
-            nonce: content["nonce"]?.string,
-            codeVerifier: verifier,
-            returnPath: path,
-            acr: (content["acr"]?.array ?? []).compactMap(\.string),
-            maximumAge: content["max_age"]?.number?.integer,
-            subject: content["sub"]?.string,
-            sessionKey: content["session"]?.string,
-            began: began
-        )
-    }
 }
 
 extension String {

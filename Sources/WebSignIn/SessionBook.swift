@@ -22,6 +22,11 @@ struct SessionBook: Sendable {
         var old: SessionRecord?
     }
 
+    private struct Access: Sendable {
+        let authenticator: OAuth2Authenticator
+        let client: NetworkClient
+    }
+
     static let cookieName = "session"
     /// The tolerated difference between the clocks of hosts, in seconds.
     static let leeway = 60.0
@@ -31,7 +36,8 @@ struct SessionBook: Sendable {
     let sealed: SealedValue
     let options: SignIn.Options
     private let providers: [SignInProvider]
-    private let authenticators = SessionAuthenticators()
+    /// The authenticators of the sessions that this process serves, one for each.
+    private let accesses: SingleFlightCache<String, Access>
     private let sections: ExclusiveSections
 
     init(
@@ -47,6 +53,11 @@ struct SessionBook: Sendable {
         self.providers = providers
         coding = TokenRecordCoding(cipher: keys.cipher)
         sections = ExclusiveSections(timeSource: options.timeSource)
+        var policy = SingleFlightCache<String, Access>.Policy()
+        policy.lifetime = { _ in options.absoluteLifetime }
+        // The store has the tokens, so an authenticator can be made again.
+        policy.capacity = 10_000
+        accesses = SingleFlightCache(timeSource: options.timeSource, policy: policy)
     }
 
     var now: Double { options.timeSource.date().timeIntervalSince1970 }
@@ -87,7 +98,7 @@ struct SessionBook: Sendable {
         )
         try await list(record, replacing: new.old)
         try await storing { () async throws in
-            try await authenticator(of: record, new.provider).authenticator.signIn(with: tokens)
+            try await access(of: record, new.provider).authenticator.signIn(with: tokens)
             guard try await write(record, over: nil) else {
                 throw SignInError(.storeFailed, "the store already has a session of this identifier")
             }
@@ -106,7 +117,7 @@ struct SessionBook: Sendable {
     /// Returns the session of a key of the store, or `nil`; looking at it needn't be a use.
     func session(key: String, isUse: Bool = true) async throws(SignInError) -> UserSession? {
         guard let stored = try await storing({ try await store.read(key) }),
-            var record = sealed.open(stored.value).flatMap(SessionRecord.init), record.key == key,
+            var record = sealed.open(stored.value, as: SessionRecord.self), record.key == key,
             let provider = providers.first(where: { $0.name == record.provider }),
             provider.hasTenants || provider.issuer.isExactly(record.issuer)
         else { return nil }
@@ -126,7 +137,8 @@ struct SessionBook: Sendable {
             // Another request may have written it, or ended the session.
             _ = try await storing { try await write(touched, over: stored.version) }
         }
-        let (authenticator, client) = authenticator(of: record, provider)
+        let found = record
+        let access = try await storing { try await self.access(of: found, provider) }
         return UserSession(
             provider: record.provider,
             issuer: record.issuer,
@@ -136,15 +148,15 @@ struct SessionBook: Sendable {
             authenticationTime: record.authenticationTime,
             acr: record.claims["acr"]?.string,
             expiry: Date(timeIntervalSince1970: record.end),
-            authenticator: authenticator,
-            client: client,
+            authenticator: access.authenticator,
+            client: access.client,
             record: record
         )
     }
 
     private func write(_ record: SessionRecord, over version: String?) async throws -> Bool {
         let left = min(record.end - now, Self.seconds(options.idleLifetime) * 1.1 + Self.leeway)
-        let value = try sealed.seal(record.content)
+        let value = try sealed.seal(record)
         guard value.utf8.count <= 64 << 10 else {
             throw SignInError(.storeFailed, "the session's claims and values are over 48 KiB; keep fewer")
         }
@@ -154,7 +166,7 @@ struct SessionBook: Sendable {
 
     /// Ends a session: its record first, then its tokens.
     func end(_ record: SessionRecord) async throws(SignInError) {
-        authenticators.remove(record.grant)
+        accesses.remove(record.grant)
         try await storing { () async throws in
             try await store.remove(record.key)
             try await store.remove("tokens-" + record.grant)
@@ -176,11 +188,8 @@ struct SessionBook: Sendable {
         )
     }
 
-    private func authenticator(
-        of record: SessionRecord,
-        _ provider: SignInProvider
-    ) -> (authenticator: OAuth2Authenticator, client: NetworkClient) {
-        authenticators.entry(for: record.grant) {
+    private func access(of record: SessionRecord, _ provider: SignInProvider) async throws -> Access {
+        try await accesses.value(for: record.grant) { [self] _ in
             let authenticator = OAuth2Authenticator(
                 client: provider.client,
                 grant: UserGrant(identifier: record.grant),
@@ -193,7 +202,7 @@ struct SessionBook: Sendable {
                 interceptors: provider.network.interceptors + [authenticator],
                 options: provider.network.options
             )
-            return (authenticator, client)
+            return Access(authenticator: authenticator, client: client)
         }
     }
 

@@ -12,27 +12,25 @@ extension SessionBook {
     ///
     /// A session that ended stays in the list until it would have ended anyway, so a sign-out
     /// doesn't write the list.
-    private struct SessionList {
-        var version: String?
-        var entries: [(key: String, end: Double)] = []
+    private struct SessionList: Codable {
+        struct Entry: Codable {
+            let key: String
+            let end: Double
+        }
+
+        let name: String
+        let sessions: [Entry]
     }
 
     private static func listName(_ issuer: String, _ subject: String) -> String {
         "user-" + "\(issuer)\n\(subject)".sha256
     }
 
-    private func list(_ name: String) async throws -> SessionList {
-        guard let stored = try await store.read(name) else { return SessionList() }
-        var list = SessionList(version: stored.version)
+    private func list(_ name: String) async throws -> (entries: [SessionList.Entry], version: String?) {
+        guard let stored = try await store.read(name) else { return ([], nil) }
         // If the key of a list is gone, so is that of its sessions.
-        guard let content = sealed.open(stored.value), content["list"]?.string == name else { return list }
-        list.entries = (content["sessions"]?.array ?? []).compactMap { entry -> (key: String, end: Double)? in
-            guard let key = entry.object?["key"]?.string, let end = entry.object?["end"]?.number?.double else {
-                return nil
-            }
-            return (key, end)
-        }
-        return list
+        let list = sealed.open(stored.value, as: SessionList.self)
+        return (list?.name == name ? list?.sessions ?? [] : [], stored.version)
     }
 
     /// Adds a new session to its user's list, before it's stored, and ends the oldest ones of too
@@ -41,23 +39,17 @@ extension SessionBook {
         let name = Self.listName(record.issuer, record.subject)
         let excess = try await storing { () async throws -> [String] in
             for _ in 0..<8 {
-                let list = try await self.list(name)
-                let entries = list.entries.filter { $0.end > now && $0.key != old?.key } + [(record.key, record.end)]
-                let content: JSONObject = [
-                    "list": .string(name),
-                    "sessions": .array(
-                        entries.suffix(Self.maximumCount).map { key, end in
-                            ["key": .string(key), "end": JSONNumber(end).map(JSONValue.number) ?? 0]
-                        }
-                    ),
-                ]
-                let version = try await store.write(
-                    sealed.seal(content),
+                let (found, version) = try await self.list(name)
+                let own = SessionList.Entry(key: record.key, end: record.end)
+                let entries = found.filter { $0.end > now && $0.key != old?.key } + [own]
+                let list = SessionList(name: name, sessions: entries.suffix(Self.maximumCount))
+                let written = try await store.write(
+                    sealed.seal(list),
                     for: name,
-                    replacing: list.version,
+                    replacing: version,
                     lifetime: options.absoluteLifetime
                 )
-                if version != nil { return entries.dropLast(Self.maximumCount).map { $0.key } }
+                if written != nil { return entries.dropLast(Self.maximumCount).map(\.key) }
             }
             throw SignInError(.storeFailed, "the list of the user's sessions couldn't be written")
         }
@@ -68,8 +60,8 @@ extension SessionBook {
 
     private func record(_ key: String) async throws(SignInError) -> SessionRecord? {
         let stored = try await storing { try await store.read(key) }
-        guard let record = stored.flatMap({ sealed.open($0.value) }).flatMap(SessionRecord.init) else { return nil }
-        return record.key == key ? record : nil
+        let record = stored.flatMap { sealed.open($0.value, as: SessionRecord.self) }
+        return record?.key == key ? record : nil
     }
 
     /// The store's keys of a user's sessions, the newest first, also of those that have ended.

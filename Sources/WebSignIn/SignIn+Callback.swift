@@ -59,7 +59,7 @@ extension SignIn {
             )
             let cookie = cookieFormat.cookie(
                 attempt.cookieName,
-                try attempts.seal(attempt.content),
+                try attempts.seal(attempt),
                 lifetime: Attempt.lifetime,
                 isForOtherSites: provider.usesFormPost
             )
@@ -76,7 +76,7 @@ extension SignIn {
         let prefix = cookieFormat.name(Attempt.prefix)
         let found = request.cookies.filter { $0.key.hasPrefix(prefix) }.map { name, value in
             (
-                name: name, began: attempts.open(value).flatMap(Attempt.init)?.began ?? 0,
+                name: name, began: attempts.open(value, as: Attempt.self)?.began ?? 0,
                 size: name.utf8.count + value.utf8.count
             )
         }
@@ -161,7 +161,7 @@ extension SignIn {
         state: String,
         provider: SignInProvider
     ) throws(SignInError) -> Attempt {
-        guard let attempt = attempts.open(sealed).flatMap(Attempt.init), Secret(attempt.state) == Secret(state),
+        guard let attempt = attempts.open(sealed, as: Attempt.self), Secret(attempt.state) == Secret(state),
             attempt.provider == provider.name
         else {
             throw SignInError(

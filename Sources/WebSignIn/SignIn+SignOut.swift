@@ -33,7 +33,7 @@ extension SignIn {
                 logoutHint: provider.sendsIDTokenHint ? nil : session.record.sessionID ?? session.subject
             )
             let place = try logout.url(at: try await provider.client.server)
-            let content: JSONObject = ["state": .string(logout.state ?? ""), "provider": .string(provider.name)]
+            let content = ["state": logout.state ?? "", "provider": provider.name]
             let cookie = cookieFormat.cookie(
                 Self.signOutCookie,
                 try signOuts.seal(content),
@@ -82,13 +82,14 @@ extension SignIn {
         let deletion = cookieFormat.deletion(Self.signOutCookie)
         do {
             let sealed = request.cookies[cookieFormat.name(Self.signOutCookie)]
-            guard let content = sealed.flatMap(signOuts.open), content["provider"]?.string == provider.name,
+            guard let content = sealed.flatMap({ signOuts.open($0, as: [String: String].self) }),
+                content["provider"] == provider.name,
                 let url = URL(string: origin + request.target)
             else { throw SignInError(.logoutUnconfirmed, "this browser has no logout in progress") }
             let logout = try LogoutRequest(
                 clientID: provider.clientID,
                 redirectURI: self.url(provider, "signed-out"),
-                state: content["state"]?.string
+                state: content["state"]
             )
             try logout.check(url)
             return SignInResponse.redirect(to: options.signedOutPath).setting([deletion])

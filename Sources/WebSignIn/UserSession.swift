@@ -3,7 +3,6 @@ public import Networking
 public import OAuth2
 import OpenSSLCrypto
 import SharedStores
-import Synchronization
 public import TokenGeneration
 
 /// The session of a user who has signed in.
@@ -114,7 +113,7 @@ public struct AuthenticatedUser: Sendable, Redacted {
 }
 
 /// What the store keeps of a session.
-struct SessionRecord: Sendable {
+struct SessionRecord: Codable, Sendable {
     let provider: String
     let issuer: String
     let subject: String
@@ -139,48 +138,6 @@ struct SessionRecord: Sendable {
     var publicID: String { String(key.sha256.prefix(32)) }
 
     var authenticationTime: Date? { claims["auth_time"]?.number?.double.map(Date.init(timeIntervalSince1970:)) }
-
-    var content: JSONObject {
-        var content: JSONObject = [
-            "provider": .string(provider), "iss": .string(issuer), "sub": .string(subject), "claims": .object(claims),
-            "values": .object(values), "id_token": .string(idToken), "grant": .string(grant), "key": .string(key),
-        ]
-        content["sid"] = sessionID.map(JSONValue.string)
-        content["agent"] = userAgent.map(JSONValue.string)
-        if !endings.isEmpty { content["endings"] = .array(endings.map(JSONValue.string)) }
-        for (name, time) in [("created", created), ("end", end), ("used", used)] {
-            content[name] = JSONNumber(time).map(JSONValue.number)
-        }
-        return content
-    }
-}
-
-extension SessionRecord {
-    init?(_ content: JSONObject) {
-        func time(_ name: String) -> Double? { content[name]?.number?.double }
-        guard let provider = content["provider"]?.string, let issuer = content["iss"]?.string,
-            let subject = content["sub"]?.string, let claims = content["claims"]?.object,
-            let values = content["values"]?.object, let idToken = content["id_token"]?.string,
-            let grant = content["grant"]?.string, let key = content["key"]?.string,
-            let created = time("created"), let end = time("end"), let used = time("used")
-        else { return nil }
-        self.init(
-            provider: provider,
-            issuer: issuer,
-            subject: subject,
-            sessionID: content["sid"]?.string,
-            claims: claims,
-            values: values,
-            idToken: idToken,
-            grant: grant,
-            endings: (content["endings"]?.array ?? []).compactMap(\.string),
-            created: created,
-            end: end,
-            used: used,
-            key: key,
-            userAgent: content["agent"]?.string
-        )
-    }
 }
 
 /// The tokens of one session, in the store of the sessions, so that they end with it.
@@ -230,47 +187,4 @@ struct SessionTokenStore: TokenStore {
     ) async throws -> Result {
         try await sections.withAccess(to: name, timeout: timeout, body)
     }
-}
-
-/// The authenticators of the sessions that this process serves, one for each.
-final class SessionAuthenticators: Sendable {
-    private static let capacity = 10_000
-
-    private struct Entry {
-        let authenticator: OAuth2Authenticator
-        let client: NetworkClient
-        var use: Int
-    }
-
-    private struct State {
-        var entries: [String: Entry] = [:]
-        var uses = 0
-    }
-
-    private let state = Mutex(State())
-
-    func entry(
-        for grant: String,
-        make: () -> (OAuth2Authenticator, NetworkClient)
-    ) -> (authenticator: OAuth2Authenticator, client: NetworkClient) {
-        state.withLock { state in
-            state.uses += 1
-            if state.entries[grant] != nil {
-                state.entries[grant]?.use = state.uses
-            } else {
-                // The store has the tokens, so an authenticator can be made again.
-                if state.entries.count >= Self.capacity {
-                    let recent = state.entries.values.map(\.use).sorted()[Self.capacity / 2]
-                    state.entries = state.entries.filter { $0.value.use > recent }
-                }
-                let (authenticator, client) = make()
-                state.entries[grant] = Entry(authenticator: authenticator, client: client, use: state.uses)
-            }
-            let entry = state.entries[grant]
-            guard let entry else { return make() }
-            return (entry.authenticator, entry.client)
-        }
-    }
-
-    func remove(_ grant: String) { state.withLock { $0.entries[grant] = nil } }
 }
