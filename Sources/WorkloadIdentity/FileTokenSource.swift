@@ -243,28 +243,16 @@ enum PlatformFile {
                 "“\(path)” is writable by other users, who could replace the token; run chmod go-w on it"
             )
         }
-        return try content(of: descriptor, path, missing, maximumSize)
-    }
-
-    private static func content(
-        of descriptor: Int32,
-        _ path: String,
-        _ missing: String,
-        _ maximumSize: Int
-    ) throws(WorkloadIdentityError) -> [UInt8] {
-        var content: [UInt8] = []
-        var part = [UInt8](repeating: 0, count: 16 << 10)
-        while content.count <= maximumSize {
-            let count = unsafe Glibc.read(descriptor, &part, part.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure(errno, path, missing) }
-            guard count > 0 else { return content }
-            content += part[..<count]
+        guard let content = TokenFile.content(of: descriptor, limit: maximumSize) else {
+            throw failure(errno, path, missing)
         }
-        throw WorkloadIdentityError(
-            .tooLarge,
-            "“\(path)” is larger than \(maximumSize) bytes; check that it contains only a token"
-        )
+        guard content.count <= maximumSize else {
+            throw WorkloadIdentityError(
+                .tooLarge,
+                "“\(path)” is larger than \(maximumSize) bytes; check that it contains only a token"
+            )
+        }
+        return content
     }
 
     private static func failure(_ number: Int32, _ path: String, _ missing: String) -> WorkloadIdentityError {

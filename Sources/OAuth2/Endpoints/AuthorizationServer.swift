@@ -89,14 +89,10 @@ public struct AuthorizationServer: Sendable, Hashable {
     public init(metadata: JSONObject, issuer: String) throws(OAuth2Error) {
         let document = MetadataDocument(members: metadata, issuer: issuer)
         try document.checkIssuer()
-        guard let tokenEndpoint = try document.endpoint("token_endpoint") else {
-            throw MetadataDocument.missing("token_endpoint")
-        }
-        self.init(issuer: issuer, tokenEndpoint: tokenEndpoint)
+        self.init(issuer: issuer, tokenEndpoint: try document.required("token_endpoint"))
         for (name, path) in Self.endpoints { self[keyPath: path] = try document.endpoint(name) }
         keySetURL = try document.endpoint("jwks_uri")
-        if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
-            guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
+        if let aliases = try document.answer.object("mtls_endpoint_aliases") {
             let document = MetadataDocument(members: aliases, issuer: issuer)
             // Hashing another name would normalize it, in quadratic time for combining characters.
             for alias in aliases where alias.name.utf8.allSatisfy({ $0 < 0x80 }) {
@@ -149,14 +145,18 @@ public struct AuthorizationServer: Sendable, Hashable {
     }
 }
 
-/// A reader of server metadata, for which `null` counts as missing.
 struct MetadataDocument {
-    let members: JSONObject
+    let answer: AnswerMembers
     let issuer: String
+
+    init(members: JSONObject, issuer: String) {
+        answer = AnswerMembers(members: members, place: "the server metadata's URL")
+        self.issuer = issuer
+    }
 
     /// [RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3).
     func checkIssuer() throws(OAuth2Error) {
-        guard let named = try string("issuer") else { throw Self.missing("issuer") }
+        guard let named = try answer.string("issuer") else { throw answer.wrong("issuer") }
         guard named.utf8.elementsEqual(issuer.utf8) else {
             throw OAuth2Error(
                 .issuerMismatch,
@@ -165,17 +165,16 @@ struct MetadataDocument {
         }
     }
 
-    func string(_ name: String) throws(OAuth2Error) -> String? {
-        guard let value = members[name], value != .null else { return nil }
-        guard let text = value.string else { throw Self.wrongType(name) }
-        return text
-    }
-
     /// Returns an endpoint that may receive credentials.
     func endpoint(_ name: String) throws(OAuth2Error) -> URL? {
-        guard let text = try string(name) else { return nil }
-        guard let url = URL(string: text), url.host != nil, url.fragment == nil else { throw Self.wrongType(name) }
+        guard let text = try answer.string(name) else { return nil }
+        guard let url = URL(string: text), url.host != nil, url.fragment == nil else { throw answer.wrong(name) }
         try url.checkIsEndpoint(ofIssuer: issuer, name)
+        return url
+    }
+
+    func required(_ name: String) throws(OAuth2Error) -> URL {
+        guard let url = try endpoint(name) else { throw answer.wrong(name) }
         return url
     }
 
@@ -183,20 +182,7 @@ struct MetadataDocument {
     static func keySetURL(in metadata: JSONObject, issuer: String) throws(OAuth2Error) -> URL {
         let document = MetadataDocument(members: metadata, issuer: issuer)
         try document.checkIssuer()
-        guard let url = try document.endpoint("jwks_uri") else { throw missing("jwks_uri") }
-        return url
-    }
-
-    static func wrongType(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "“\(shown(name))” in the server metadata isn't valid (RFC 8414 §2)")
-    }
-
-    fileprivate static func shown(_ name: String) -> String {
-        OAuth2Error.printable(name, limit: 64)
-    }
-
-    static func missing(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "the server metadata has no “\(name)”; check the document's URL")
+        return try document.required("jwks_uri")
     }
 }
 
@@ -204,7 +190,7 @@ extension URL {
     /// A server on the network that names an `http` endpoint, or a service on the client's own
     /// machine, would make the client send its credentials to another party.
     func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
-        let name = MetadataDocument.shown(name)
+        let name = OAuth2Error.printable(name, limit: 64)
         let what = "a request to “\(name)”"
         let origin = try confidentialOrigin(what)
         guard let issuer = URL(string: issuer).flatMap({ HTTPOrigin($0) }), issuer.scheme == "https" else { return }

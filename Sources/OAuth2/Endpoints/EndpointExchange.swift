@@ -193,7 +193,9 @@ struct AnswerMembers {
     }
 
     func wrong(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
+        // The names of aliases are the server's.
+        let name = OAuth2Error.printable(name, limit: 64)
+        return OAuth2Error(.protocolViolation, "“\(name)” in the response from \(place) is missing or invalid")
     }
 }
 

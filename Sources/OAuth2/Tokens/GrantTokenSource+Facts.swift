@@ -177,7 +177,8 @@ extension GrantTokenSource {
                 let end = min(attempt.sendable, deadline)
                 guard now < deadline else { throw CancellationError() }
                 do {
-                    try await store.waitForChange(
+                    // Waiting doesn't count as a pending call.
+                    try await store.store.waitForChange(
                         of: key,
                         after: current.version,
                         timeout: end - now,

@@ -185,7 +185,8 @@ extension GrantTokenSource {
             isInDoubt: refusal?.isPossiblyLostRotation ?? false || state.withLock { $0.attempt?.isInDoubt ?? false }
         )
         if end == .lost { refusal?.isPossiblyLostRotation = true }
-        let ended = store.outlivesProcess && !grant.isRepeatable ? TokenRecord(end, replacing: current.record) : nil
+        let isRecorded = store.store.outlivesProcess && !grant.isRepeatable
+        let ended = isRecorded ? TokenRecord(end, replacing: current.record) : nil
         var isWritten = false
         if let ended {
             let version = try? await limited {

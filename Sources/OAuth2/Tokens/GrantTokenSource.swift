@@ -94,7 +94,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             .joined(separator: "\n")
     }
 
-    var isOnHosts: Bool { store.isSharedByHosts }
+    var isOnHosts: Bool { store.store.isSharedByHosts }
 
     var isWaitingForStore: Bool { store.isWaitedFor }
 

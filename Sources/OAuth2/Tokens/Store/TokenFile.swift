@@ -31,17 +31,24 @@ package struct TokenFile: Sendable {
             throw Self.failure("read")
         }
         defer { close(descriptor) }
-        var text: [UInt8] = []
+        // The store never writes a record beyond the limit. The truncated text is unusable.
+        guard let text = Self.content(of: descriptor, limit: Self.maximumSize) else { throw Self.failure("read") }
+        return text
+    }
+
+    /// Returns the content of a file, of which one part may be beyond the limit; `nil` and `errno`
+    /// after a failure.
+    package static func content(of descriptor: Int32, limit: Int) -> [UInt8]? {
+        var content: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 16_384)
-        while true {
+        while content.count <= limit {
             let count = unsafe Glibc.read(descriptor, &part, part.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Self.failure("read") }
-            guard count > 0 else { return text }
-            text += part.prefix(count)
-            // The store never writes a record this large. The truncated text is unusable.
-            guard text.count <= Self.maximumSize else { return text }
+            guard count >= 0 else { return nil }
+            guard count > 0 else { break }
+            content += part.prefix(count)
         }
+        return content
     }
 
     /// Replaces the text atomically: a reader sees the old one or the new one, even after a crash.
@@ -122,11 +129,39 @@ package struct TokenFile: Sendable {
         let target = unsafe String(cString: resolved)
         // The resolved path, and each link on the path to it.
         for chain in Set([path, target]) {
-            for folder in DirectoryCheck.chain(of: chain) {
-                try DirectoryCheck(path: folder, isStore: folder == target).check()
+            let names = chain.split(separator: "/")
+            for count in 0...names.count {
+                let folder = "/" + names.prefix(count).joined(separator: "/")
+                try checkOwner(of: folder, isStore: folder == target)
             }
         }
         return target
+    }
+
+    // Only the user and root may be able to replace a folder's contents, as OpenSSH requires for
+    // keys. The folder and its parents must belong to them, and other users may write to them only
+    // if they are sticky, as `/tmp` is: users can't rename or remove the files of others there.
+    // That isn't enough for the store's own folder.
+    private static func checkOwner(of path: String, isStore: Bool) throws(OAuth2Error) {
+        var (link, folder) = (stat(), stat())
+        guard unsafe lstat(path, &link) == 0, unsafe stat(path, &folder) == 0, folder.st_mode & S_IFMT == S_IFDIR else {
+            throw OAuth2Error(.storeFailed, "“\(path)” in the token store's path isn't a usable folder")
+        }
+        let quoted = "'" + path.replacingOccurrences(of: "'", with: "'\\''") + "'"
+        for owner in [link.st_uid, folder.st_uid] where owner != 0 && owner != geteuid() {
+            throw OAuth2Error(
+                .storeFailed,
+                "“\(path)” belongs to another user (\(owner)), who could replace the token store; "
+                    + "run chown \(geteuid()) \(quoted), or choose another folder"
+            )
+        }
+        let isSticky = folder.st_mode & S_ISVTX != 0 && !isStore
+        guard folder.st_mode & 0o022 == 0 || isSticky else {
+            throw OAuth2Error(
+                .storeFailed,
+                "“\(path)” is writable by other users, who could replace the token store; run chmod go-w \(quoted)"
+            )
+        }
     }
 
     static func failure(_ verb: String) -> OAuth2Error {

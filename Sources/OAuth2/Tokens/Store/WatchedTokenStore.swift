@@ -2,7 +2,7 @@ import Networking
 import Synchronization
 
 /// A token store that knows whether a call is pending, to tell its failures from a server's.
-final class WatchedTokenStore: TokenStore {
+final class WatchedTokenStore: Sendable {
     /// A failure to get the lock, so that the closure didn't run.
     struct AccessFailure: Error {
         let cause: any Error
@@ -17,15 +17,12 @@ final class WatchedTokenStore: TokenStore {
         var closures = 0
     }
 
-    private let store: any TokenStore
+    let store: any TokenStore
     private let counts = Mutex(Counts())
 
     init(_ store: any TokenStore) {
         self.store = store
     }
-
-    var outlivesProcess: Bool { store.outlivesProcess }
-    var isSharedByHosts: Bool { store.isSharedByHosts }
 
     /// Waiting for the lock counts only if no closure of this process holds it.
     var isWaitedFor: Bool { counts.withLock { $0.calls > 0 || $0.locks > 0 && $0.closures == 0 } }
@@ -47,16 +44,6 @@ final class WatchedTokenStore: TokenStore {
 
     func remove(_ key: String, ifVersion version: TokenRecordVersion) async throws -> Bool {
         try await watching { try await store.remove(key, ifVersion: version) }
-    }
-
-    /// Waits for a change, which doesn't count as a pending call.
-    func waitForChange(
-        of key: String,
-        after version: TokenRecordVersion?,
-        timeout: Duration,
-        timeSource: TimeSource
-    ) async throws {
-        try await store.waitForChange(of: key, after: version, timeout: timeout, timeSource: timeSource)
     }
 
     /// Throws ``AccessFailure`` if the closure didn't run, unless the task was cancelled.
