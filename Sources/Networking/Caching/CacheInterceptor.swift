@@ -249,13 +249,8 @@ struct CachePlan {
 
     /// [RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1).
     private func match(in all: [CachedResponse]) -> CachedResponse? {
-        var variants: [[String]: String] = [:]
-        let matching = all.filter { stored in
-            let variant = variants[stored.varyingFields] ?? CacheVariant.of(request, fields: stored.varyingFields)
-            variants[stored.varyingFields] = variant
-            return variant == stored.variant
-        }
-        return matching.max { $0.responseTime < $1.responseTime }
+        all.filter { CacheVariant.of(request, fields: $0.varyingFields) == $0.variant }
+            .max { $0.responseTime < $1.responseTime }
     }
 
     /// [RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1).

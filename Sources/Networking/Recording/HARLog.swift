@@ -5,14 +5,7 @@ package import Foundation
 ///
 /// As the specification requires, names of custom members begin with an underscore.
 package struct HARLog: Decodable {
-    private let version: String
-    private let creator: Creator
     package private(set) var entries: [HAREntry]
-
-    private struct Creator: Decodable {
-        let name: String
-        let version: String
-    }
 
     private struct Document: Decodable {
         let log: HARLog
@@ -133,26 +126,14 @@ package struct HAREntry: Codable {
 
     /// The timings in milliseconds; -1 if unknown or not applicable.
     package struct Timings: Codable {
-        var blocked = -1.0
-        var dns = -1.0
-        var connect = -1.0
-        var ssl = -1.0
-        var send = 0.0
-        var wait = 0.0
-        var receive = 0.0
-
-        /// Browsers omit unknown values.
-        package init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            func value(_ key: CodingKeys) -> Double? { try? container.decode(Double.self, forKey: key) }
-            blocked = value(.blocked) ?? -1
-            dns = value(.dns) ?? -1
-            connect = value(.connect) ?? -1
-            ssl = value(.ssl) ?? -1
-            send = value(.send) ?? 0
-            wait = value(.wait) ?? 0
-            receive = value(.receive) ?? 0
-        }
+        // Browsers omit unknown values.
+        var blocked: Double? = -1
+        var dns: Double? = -1
+        var connect: Double? = -1
+        var ssl: Double? = -1
+        var send: Double? = 0
+        var wait: Double? = 0
+        var receive: Double? = 0
 
         init(total: Duration) {
             wait = max(0, total / .milliseconds(1))
@@ -167,15 +148,15 @@ package struct HAREntry: Codable {
             }
             blocked = phase(until: metrics.queueTime)
             dns = phase(until: metrics.nameLookupTime)
-            connect = phase(until: metrics.connectTime)
-            ssl = phase(until: metrics.tlsTime)
+            let (connection, handshake) = (phase(until: metrics.connectTime), phase(until: metrics.tlsTime))
             // In HAR, the connection time includes the TLS handshake.
-            if ssl >= 0 { connect = max(0, connect) + ssl }
+            connect = handshake >= 0 ? max(0, connection) + handshake : connection
+            ssl = handshake
             wait = max(0, phase(until: metrics.firstByteTime ?? metrics.totalTime))
             receive = max(0, phase(until: metrics.totalTime))
         }
 
-        var total: Double { [blocked, dns, connect, send, wait, receive].filter { $0 > 0 }.reduce(0, +) }
+        var total: Double { [blocked, dns, connect, send, wait, receive].reduce(0) { $0 + max(0, $1 ?? 0) } }
     }
 }
 

@@ -147,6 +147,8 @@ extension Retry {
         private let throttlingCost: Int
         private let transientCost: Int
 
+        private static let maximumOrigins = 1_024
+
         /// The balances of the origins that have less than the full capacity.
         private let balances = Mutex<[HTTPOrigin: Int]>([:])
 
@@ -176,6 +178,10 @@ extension Retry {
             return balances.withLock { balances in
                 let balance = balances[origin] ?? capacity
                 guard balance >= cost else { return nil }
+                // Any other origin is forgotten, because one that's never called again stays low.
+                if balances.count >= Self.maximumOrigins, balances[origin] == nil, let other = balances.keys.first {
+                    balances[other] = nil
+                }
                 balances[origin] = balance - cost
                 return cost
             }

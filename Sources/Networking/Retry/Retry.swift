@@ -102,18 +102,9 @@ public enum Retry {
 
         private let rule: Rule
 
-        /// Returns a policy that retries a number of times: at once, or after the delay that the
-        /// server asks for.
-        ///
-        /// - Parameters:
-        ///   - retries: The maximum number of attempts after the first. With 0, the first failure
-        ///     is final.
-        ///   - condition: The failures to retry. The default is ``Condition/safeToRepeat``.
-        ///   - maximumServerDelay: The longest `Retry-After` to wait for. A longer one ends the
-        ///     retries. The default is 60 seconds.
-        ///   - date: Returns the current date, for a `Retry-After` that contains a date.
-        /// - Returns: A policy that returns `retry`, or `retryAfter` if the server asks for a
-        ///   delay, and `noRetry` when the retries are used up.
+        /// Returns a policy with a maximum number of retries, at once or after the delay that the
+        /// server asks for; the other parameters are those of
+        /// ``backoff(_:when:maximumServerDelay:date:)``.
         public static func maxRetries(
             _ retries: Int,
             when condition: Condition = .safeToRepeat,

@@ -194,7 +194,9 @@ struct EventStream {
             reconnection.noteEnd(of: duration, hasEvents: connection.hasEvents)
         }
         connection = nil
-        let error = failure?.naming(connector.endpoint) ?? connector.ended
+        // The orderly end of a stream counts as an error, too.
+        let error = (failure ?? NetworkError(.connectionLost, "the server ended the event stream"))
+            .naming(connector.endpoint)
         let state = reconnection.state(error)
         let delay: Duration
         switch connector.action(after: error, state) {
@@ -233,13 +235,6 @@ struct EventStreamConnector {
     var timeSource: TimeSource { client.options.timeSource }
     var endpoint: String? { request?.endpoint }
 
-    /// The error that stands for the orderly end of a stream.
-    var ended: NetworkError {
-        var error = NetworkError(.connectionLost, "the server ended the event stream")
-        error.endpoint = endpoint
-        return error
-    }
-
     /// Returns the response when its header has arrived.
     mutating func open(lastEventID: String) async throws -> HTTPResponse {
         var last: HTTPRequest?
@@ -260,16 +255,14 @@ struct EventStreamConnector {
         }
     }
 
-    func check(_ response: HTTPResponse) throws(NetworkError) {
+    func check(_ response: HTTPResponse) throws {
         let type = response.headers["Content-Type"].flatMap { MediaType($0) }?.essence
         guard response.status == 200, type == "text/event-stream" else {
             let found = response.status == 200 ? "of another type" : "with the status \(response.status)"
-            var error = NetworkError(
+            throw NetworkError(
                 .invalidResponse,
                 "the response is \(found), and an event stream requires 200 and text/event-stream; check the URL"
-            )
-            error.endpoint = endpoint
-            throw error
+            ).naming(endpoint)
         }
     }
 

@@ -17,8 +17,6 @@ final class TransferQueue: Sendable {
     private struct State {
         var free: Int
         var waiting: [Waiter] = []
-        /// The transfers that were canceled before they began to wait.
-        var abandoned: Set<UInt64> = []
         var entries: [UInt64: Entry] = [:]
         var last: UInt64 = 0
     }
@@ -58,7 +56,8 @@ final class TransferQueue: Sendable {
         let hasTurn = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let answer: Bool? = state.withLock { state in
-                    if state.abandoned.remove(id) != nil { return false }
+                    // A later cancellation finds the waiter.
+                    guard !Task.isCancelled else { return false }
                     guard state.free == 0 else {
                         state.free -= 1
                         return true
@@ -72,25 +71,19 @@ final class TransferQueue: Sendable {
             giveUp(id)
         }
         guard hasTurn else { throw CancellationError() }
-        defer { release(id) }
+        defer { release() }
         return try await body()
     }
 
     private func giveUp(_ id: UInt64) {
-        let waiter: Waiter? = state.withLock { state in
-            guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
-                state.abandoned.insert(id)
-                return nil
-            }
-            return state.waiting.remove(at: index)
+        let waiter = state.withLock { state in
+            state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0) }
         }
         waiter?.continuation.resume(returning: false)
     }
 
-    private func release(_ id: UInt64) {
+    private func release() {
         let next: Waiter? = state.withLock { state in
-            // A cancellation that came during the turn, which the closure handles.
-            state.abandoned.remove(id)
             guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
             state.free += 1
             return nil

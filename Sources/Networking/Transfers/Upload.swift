@@ -274,12 +274,11 @@ final class UploadSource: Sendable {
     }
 
     private func begin() throws(NetworkError) {
-        let isReadable = count.withLock { count in
-            guard count == nil || body.isReplayable else { return false }
-            count = 0
-            return true
+        let isFirst = count.withLock { count in
+            defer { count = 0 }
+            return count == nil
         }
-        guard isReadable else { throw Self.isUsedUp }
+        guard isFirst || body.isReplayable else { throw Self.isUsedUp }
     }
 
     private static var isUsedUp: NetworkError {

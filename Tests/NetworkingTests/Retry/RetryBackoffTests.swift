@@ -223,6 +223,15 @@ struct RetryBudgetTests {
         #expect(small.balance(for: url) == 20, "never more than the capacity")
     }
 
+    @Test("Keeps the balances of a bounded number of origins")
+    func manyOrigins() async throws {
+        let budget = Retry.Budget(capacity: 30)
+        let client = client(MockTransport { _ in HTTPTransportResponse(status: 500) }, budget, retries: 1)
+        let urls = try (0..<1_100).map { try #require(URL(string: "http://host\($0).example/")) }
+        for url in urls { _ = try? await client.makeRequest(URLRequest(url: url, timeoutInterval: .infinity)) }
+        #expect(urls.count { budget.balance(for: $0) < 30 } == 1_024)
+    }
+
     @Test("Each origin has its own balance")
     func origins() async throws {
         let budget = Retry.Budget(capacity: 14)
