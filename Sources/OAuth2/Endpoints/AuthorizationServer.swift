@@ -156,12 +156,8 @@ struct MetadataDocument {
 
     /// [RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3).
     func checkIssuer() throws(OAuth2Error) {
-<<<<<<< HEAD
-        guard try answer.required("issuer").utf8.elementsEqual(issuer.utf8) else {
-=======
         guard let named = try answer.string("issuer") else { throw answer.wrong("issuer") }
         guard named.utf8.elementsEqual(issuer.utf8) else {
->>>>>>> hub/h-oauth
             throw OAuth2Error(
                 .issuerMismatch,
                 "the server metadata names another issuer; pass the issuer exactly as the server writes it"

@@ -57,23 +57,10 @@ struct AWSOutageTests {
         let credentials = try await source.credentials()
         #expect(credentials.accessKeyID == "ASIA-600" && credentials.expiry == time.now + .seconds(600))
         lifetime.replace(with: -21_601)
-<<<<<<< HEAD
-        await expectFailure(of: machine(expiring: -21_601), .expiredToken)
-        #expect(await !source.replace(credentials, until: nil))
-    }
-
-    private func machine(expiring left: Int) -> AWSCredentialSource {
-        let (source, lifetime, _) = machine()
-        lifetime.withLock { $0 = left }
-        return source
-    }
-
-=======
         await expectFailure(of: machine(-21_601).0, .expiredToken)
         #expect(await !source.replace(credentials, until: nil))
     }
 
->>>>>>> hub/h-oauth
     @Test("Credentials that AWS rejects during an outage aren't used again")
     func rejectedInOutage() async throws {
         let (source, lifetime, _) = machine(-600)
