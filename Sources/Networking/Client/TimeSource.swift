@@ -45,9 +45,11 @@ package struct Moment: Comparable, Sendable {
 
     private init(offset: Duration) { self.offset = offset }
 
+    package static var now: Self { Self(ContinuousClock.now) }
     package var instant: ContinuousClock.Instant { Self.origin + offset }
 
     package static func < (left: Self, right: Self) -> Bool { left.offset < right.offset }
     package static func + (moment: Self, duration: Duration) -> Self { Self(offset: moment.offset + duration) }
+    package static func - (moment: Self, duration: Duration) -> Self { Self(offset: moment.offset - duration) }
     package static func - (end: Self, start: Self) -> Duration { end.offset - start.offset }
 }

@@ -44,13 +44,13 @@ public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, Expressib
     /// Setting a value replaces all fields of that name by one, in the first one's place; `nil`
     /// removes them.
     public subscript(name: String) -> String? {
-        get { fields.first { $0.name.isField(name) }?.value }
+        get { fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value }
         set {
-            guard let first = fields.firstIndex(where: { $0.name.isField(name) }) else {
+            guard let first = fields.firstIndex(where: { $0.name.equalsIgnoringASCIICase(name) }) else {
                 if let newValue { fields.append(Field(name: name, value: newValue)) }
                 return
             }
-            fields.removeAll { $0.name.isField(name) }
+            fields.removeAll { $0.name.equalsIgnoringASCIICase(name) }
             if let newValue { fields.insert(Field(name: name, value: newValue), at: first) }
         }
     }
@@ -58,7 +58,7 @@ public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, Expressib
     /// Returns all values of a field with a name in any case, in order.
     public func values(for name: String) -> [String] {
         var values: [String] = []
-        for field in fields where field.name.isField(name) { values.append(field.value) }
+        for field in fields where field.name.equalsIgnoringASCIICase(name) { values.append(field.value) }
         return values
     }
 
@@ -103,10 +103,10 @@ extension StringProtocol {
 }
 
 extension String {
-    /// Not generic, because each request looks up many names.
-    fileprivate func isField(_ name: String) -> Bool {
-        guard utf8.count == name.utf8.count else { return false }
-        let (left, right) = (utf8.span, name.utf8.span)
+    /// Not generic, because each request compares many names.
+    package func equalsIgnoringASCIICase(_ other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        let (left, right) = (utf8.span, other.utf8.span)
         for index in left.indices {
             let (one, other) = (left[index], right[index])
             guard one == other || (one ^ other == 0x20 && (0x61...0x7A).contains(one | 0x20)) else { return false }

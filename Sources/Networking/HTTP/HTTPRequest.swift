@@ -67,8 +67,9 @@ public struct HTTPRequest: Sendable {
             "the URL has user information; remove it and send an Authorization header field instead"
         )
         // Foundation and the engine both parse the URL. Reject what they could read differently.
+        let text = url.absoluteString
         try NetworkError.require(
-            url.absoluteString.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") },
+            text.utf8.span.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") },
             "the URL has a character that must be percent-encoded (or, in the host, in the IDNA form)"
         )
         return origin

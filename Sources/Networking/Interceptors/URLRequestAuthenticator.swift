@@ -72,15 +72,14 @@ package protocol AuthenticationSession: Sendable {
     /// Adds the credential to a request that has none of an earlier attempt.
     mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws
 
-    /// Returns the action after a response from the server that the credential is for.
-    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action
-}
-
-package struct AuthenticationAnswer: Sendable {
-    package let request: HTTPRequest
-    package let response: HTTPResponse
-    package let error: ServerError?
-    package let context: InterceptorContext
+    /// Returns the action after a response from the server that the credential is for, with the
+    /// error for a status that isn't accepted.
+    mutating func evaluate(
+        _ response: HTTPResponse,
+        to request: HTTPRequest,
+        _ error: ServerError?,
+        _ context: @autoclosure () -> InterceptorContext
+    ) async -> Retry.Action
 }
 
 package struct AuthenticationInterceptor: RequestInterceptor {
@@ -103,14 +102,8 @@ package struct AuthenticationInterceptor: RequestInterceptor {
             let response = try await next(attempt)
             guard response.isFromServer, response.isFromFirstOrigin else { return response }
             let error = operation.error(for: response, to: attempt)
-            let answer = AuthenticationAnswer(
-                request: attempt,
-                response: response,
-                error: error,
-                context: operation.latestContext
-            )
             let delay: Duration
-            switch await session.evaluate(answer) {
+            switch await session.evaluate(response, to: attempt, error, operation.latestContext) {
             case .none: return response
             case .noRetry(let reason):
                 operation.end(reason)
@@ -142,10 +135,15 @@ private struct URLRequestSession: AuthenticationSession {
         }
     }
 
-    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
-        guard let error = answer.error else { return .none }
+    func evaluate(
+        _ response: HTTPResponse,
+        to request: HTTPRequest,
+        _ error: ServerError?,
+        _ context: @autoclosure () -> InterceptorContext
+    ) async -> Retry.Action {
+        guard let error else { return .none }
         return await authenticator.evaluateFailedRequest(
-            FailedRequest(answer.request, response: answer.response, error: error, context: answer.context)
+            FailedRequest(request, response: response, error: error, context: context())
         )
     }
 
@@ -244,9 +242,14 @@ private struct ProvidedTokenSession: AuthenticationSession {
         request.headers["Authorization"] = "Bearer \(token)"
     }
 
-    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
-        guard answer.error != nil, answer.response.status == 401, replacement == nil else { return .none }
-        do { replacement = .success(try await nextToken(answer.context)) } catch { replacement = .failure(error) }
+    mutating func evaluate(
+        _ response: HTTPResponse,
+        to request: HTTPRequest,
+        _ error: ServerError?,
+        _ context: @autoclosure () -> InterceptorContext
+    ) async -> Retry.Action {
+        guard error != nil, response.status == 401, replacement == nil else { return .none }
+        do { replacement = .success(try await nextToken(context())) } catch { replacement = .failure(error) }
         // The next attempt throws an error.
         guard let token, let next = try? replacement?.get() else { return .retry }
         return next.utf8.elementsEqual(token.utf8) ? .none : .retry

@@ -68,8 +68,8 @@ public struct Resource: Sendable {
         self.options = options
     }
 
-    init(request: HTTPRequest) {
-        makeBase = { request }
+    init(makeBase: @escaping @Sendable () async throws -> HTTPRequest) {
+        self.makeBase = makeBase
     }
 }
 
@@ -122,13 +122,13 @@ extension URL: RequestConvertible {
 
 extension URLRequest: RequestConvertible {
     /// Returns the request, whose `timeoutInterval` limits each attempt, in seconds.
-    public func makeResource() -> Resource { Resource { self } }
+    public func makeResource() -> Resource { Resource(makeBase: { try HTTPRequest(self) }) }
 }
 
 extension HTTPRequest: RequestConvertible {
     /// Returns the request.
     public func makeResource() -> Resource {
-        Resource(request: self)
+        Resource(makeBase: { self })
     }
 }
 

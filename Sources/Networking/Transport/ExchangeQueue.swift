@@ -104,7 +104,7 @@ typealias DeadlineQueue = DeadlineHeap<UInt64>
 /// queue drops them in bulk.
 struct DeadlineHeap<Identifier> {
     private struct Entry {
-        var deadline: ContinuousClock.Instant
+        var deadline: Moment
         var identifier: Identifier
     }
 
@@ -117,7 +117,7 @@ struct DeadlineHeap<Identifier> {
     /// `isLive` returns whether a previously added request is still running.
     mutating func insert(
         _ identifier: Identifier,
-        deadline: ContinuousClock.Instant,
+        deadline: Moment,
         where isLive: (Identifier) -> Bool
     ) {
         if heap.count >= sweepCount { sweep(isLive) }
@@ -136,7 +136,7 @@ struct DeadlineHeap<Identifier> {
     var all: some Sequence<Identifier> { heap.lazy.map(\.identifier) }
 
     /// It may belong to an ended request, because an unneeded wake-up costs less than a check.
-    var earliest: ContinuousClock.Instant? { heap.first?.deadline }
+    var earliest: Moment? { heap.first?.deadline }
 
     /// Only once no request is running.
     mutating func removeAll() {
@@ -144,7 +144,7 @@ struct DeadlineHeap<Identifier> {
     }
 
     /// The request may have ended.
-    mutating func popExpired(at now: ContinuousClock.Instant) -> Identifier? {
+    mutating func popExpired(at now: Moment) -> Identifier? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()
@@ -180,24 +180,24 @@ struct DeadlineHeap<Identifier> {
 /// The times of the events that a request's timeouts count from.
 struct ExchangeTiming {
     /// The time of the last data transfer, or `nil` without a connection.
-    private(set) var activity: ContinuousClock.Instant?
+    private(set) var activity: Moment?
     /// The time at which the whole request was passed on, as far as the engine reports it.
-    var requestSent: ContinuousClock.Instant?
-    private(set) var firstByte: ContinuousClock.Instant?
+    var requestSent: Moment?
+    private(set) var firstByte: Moment?
 
     var hasFirstByte: Bool { firstByte != nil }
 
-    mutating func begin(at now: ContinuousClock.Instant, isWhole: Bool) {
+    mutating func begin(at now: Moment, isWhole: Bool) {
         activity = now
         requestSent = isWhole ? now : nil
     }
 
     /// The end of a wait for the caller counts like sent data.
-    mutating func move(at now: ContinuousClock.Instant) {
+    mutating func move(at now: Moment) {
         activity = now
     }
 
-    mutating func receive(at now: ContinuousClock.Instant) {
+    mutating func receive(at now: Moment) {
         activity = now
         if firstByte == nil { firstByte = now }
     }
@@ -205,13 +205,13 @@ struct ExchangeTiming {
     /// Returns the limit that was exceeded first, or the time of the next check, if it's needed
     /// before something else happens.
     func check(
-        at now: ContinuousClock.Instant,
+        at now: Moment,
         limits: HTTPTransportLimits,
-        deadline: ContinuousClock.Instant? = nil,
+        deadline: Moment? = nil,
         isCallersTurn: Bool = false
-    ) -> (expired: NetworkError.Timeout.Limit?, next: ContinuousClock.Instant?) {
-        var first: (limit: NetworkError.Timeout.Limit, end: ContinuousClock.Instant)? = deadline.map { (.deadline, $0) }
-        func add(_ limit: NetworkError.Timeout.Limit, _ end: ContinuousClock.Instant) {
+    ) -> (expired: NetworkError.Timeout.Limit?, next: Moment?) {
+        var first: (limit: NetworkError.Timeout.Limit, end: Moment)? = deadline.map { (.deadline, $0) }
+        func add(_ limit: NetworkError.Timeout.Limit, _ end: Moment) {
             if first.map({ end < $0.end }) ?? true { first = (limit, end) }
         }
         if let timeout = limits.firstByteTimeout, let requestSent, !hasFirstByte {

@@ -69,37 +69,38 @@ struct OAuth2Session: AuthenticationSession {
                 try await source.token(for: TokenRequirements(deadline: deadline))
             }
         let isNotApplicable = token.type.equalsIgnoringASCIICase(AccessToken.notApplicable)
-        guard token.value.expose({ HTTPSyntax.isToken68($0[...]) }) || isNotApplicable else {
+        guard !isNotApplicable || token.proofGenerator != nil else {
+            throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
+        }
+        let scheme = token.proofGenerator == nil ? "Bearer " : "DPoP "
+        let credentials = token.value.expose { HTTPSyntax.isToken68($0[...]) || isNotApplicable ? scheme + $0 : nil }
+        guard let credentials else {
             throw OAuth2Error(
                 .malformedRequest,
                 "the access token contains characters that RFC 6750 §2.1 doesn't allow; it wasn't sent"
             )
         }
-        guard let generator = token.proofGenerator else {
-            guard !isNotApplicable else {
-                throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
+        var proof: (nonce: String?, date: Date)?
+        if let generator = token.proofGenerator {
+            let (nonce, date) = (owner.hints.nonce(for: origin), owner.hints.date(for: origin))
+            do {
+                request.headers["DPoP"] = try token.value.expose { text in
+                    try generator.proof(
+                        method: request.method.rawValue,
+                        url: request.url.absoluteString,
+                        accessToken: text,
+                        nonce: nonce,
+                        date: date
+                    )
+                }
+            } catch {
+                throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
             }
-            request.headers["Authorization"] = token.value.expose { "Bearer \($0)" }
-            credential = Credential(source: source, token: token.value, isDPoP: false)
-            return
+            proof = (nonce, date)
+            sent = owner.timing.timeSource.moment
         }
-        let proof = (nonce: owner.hints.nonce(for: origin), date: owner.hints.date(for: origin))
-        do {
-            request.headers["DPoP"] = try token.value.expose { text in
-                try generator.proof(
-                    method: request.method.rawValue,
-                    url: request.url.absoluteString,
-                    accessToken: text,
-                    nonce: proof.nonce,
-                    date: proof.date
-                )
-            }
-        } catch {
-            throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
-        }
-        request.headers["Authorization"] = token.value.expose { "DPoP \($0)" }
-        credential = Credential(source: source, token: token.value, isDPoP: true, proof: proof)
-        sent = owner.timing.timeSource.moment
+        request.headers["Authorization"] = credentials
+        credential = Credential(source: source, token: token.value, isDPoP: proof != nil, proof: proof)
     }
 
     private func source(after state: Retry.State) -> CachedTokenSource {
@@ -115,10 +116,14 @@ struct OAuth2Session: AuthenticationSession {
 
     // MARK: Answers
 
-    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
-        let isRejected = answer.error != nil
-        guard isRejected || credential?.proof != nil else { return .none }
-        return action(after: answer.response, to: answer.request, answer.context.retryState, isRejected: isRejected)
+    func evaluate(
+        _ response: HTTPResponse,
+        to request: HTTPRequest,
+        _ error: ServerError?,
+        _ context: @autoclosure () -> InterceptorContext
+    ) async -> Retry.Action {
+        guard error != nil || credential?.proof != nil else { return .none }
+        return action(after: response, to: request, context().retryState, isRejected: error != nil)
     }
 
     /// Returns the action after a response, and remembers the nonce and the clock of its server.

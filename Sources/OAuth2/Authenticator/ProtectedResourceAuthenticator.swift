@@ -310,15 +310,20 @@ private struct ResourceSession: AuthenticationSession {
         inner = session
     }
 
-    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
-        let action = await inner?.evaluate(answer) ?? .none
-        guard let error = answer.error, let cause = cause(of: error, answer, action), signIns < Self.limit,
+    mutating func evaluate(
+        _ response: HTTPResponse,
+        to request: HTTPRequest,
+        _ error: ServerError?,
+        _ context: @autoclosure () -> InterceptorContext
+    ) async -> Retry.Action {
+        let action = await inner?.evaluate(response, to: request, error, context()) ?? .none
+        guard let error, let cause = cause(of: error, to: request, action), signIns < Self.limit,
             // The user has just met it, and the resource isn't satisfied.
             cause.demand == nil || cause.demand != demand
         else { return action }
         signIns += 1
         do {
-            demand = try await owner.connection(after: generation, cause, until: answer.context.deadline).demand
+            demand = try await owner.connection(after: generation, cause, until: context().deadline).demand
             return .retry
         } catch {
             return .noRetry(.custom(error))
@@ -328,12 +333,12 @@ private struct ResourceSession: AuthenticationSession {
     /// Returns the reason for a sign-in, or `nil` if a sign-in doesn't help.
     private func cause(
         of error: ServerError,
-        _ answer: AuthenticationAnswer,
+        to request: HTTPRequest,
         _ action: Retry.Action
     ) -> ProtectedResourceAuthenticator.Cause? {
         let challenges = error.headers.values(for: "WWW-Authenticate")
         guard inner != nil else {
-            guard error.errorCode == 401, owner.covers(answer.request) else { return nil }
+            guard error.errorCode == 401, owner.covers(request) else { return nil }
             return .init(challenges: challenges)
         }
         guard case .noRetry(.custom(let reason as OAuth2Error)) = action else { return nil }

@@ -82,7 +82,7 @@ struct HeaderField: ArgumentValue, Equatable {
         let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let end = value.lastIndex { $0 != " " && $0 != "\t" }
         let trimmed = end.map { value[...$0] } ?? ""
-        guard HTTPSyntax.isFieldValue(trimmed) else { return nil }
+        guard HTTPSyntax.isFieldValue(String(trimmed)) else { return nil }
         return HTTPHeaders.Field(name: String(text[..<colon]), value: String(trimmed))
     }
 }

@@ -116,7 +116,7 @@ struct ExchangeQueueTests {
 
 @Suite("DeadlineQueue", .computing, .tags(.concurrency))
 struct DeadlineQueueTests {
-    private let start = ContinuousClock.now
+    private let start = Moment.now
 
     @Test("Returns the earliest deadline first, independent of insertion order")
     func order() {
@@ -164,7 +164,7 @@ struct DeadlineQueueTests {
 
 @Suite("ExchangeTiming", .computing, .tags(.concurrency))
 struct ExchangeTimingTests {
-    private let start = ContinuousClock.now
+    private let start = Moment.now
 
     private struct Check: Equatable {
         var expired: NetworkError.Timeout.Limit?

@@ -9,7 +9,7 @@ import SystemIO
 final class CurlAdmission: Sendable {
     private struct State {
         var queue: ExchangeQueue
-        var waiting: [UInt64: (origin: HTTPOrigin, since: ContinuousClock.Instant)] = [:]
+        var waiting: [UInt64: (origin: HTTPOrigin, since: Moment)] = [:]
         var mailboxes: [Mailbox<CurlMessage>?]
         var activities: [HTTPOrigin: OriginActivity] = [:]
         var sweepCount = 1024
@@ -57,7 +57,7 @@ final class CurlAdmission: Sendable {
     }
 
     /// Starts a request until ``release(_:)`` if there's capacity; adds it to the queue otherwise.
-    func enter(_ identifier: UInt64, _ origin: HTTPOrigin, at now: ContinuousClock.Instant) -> Bool {
+    func enter(_ identifier: UInt64, _ origin: HTTPOrigin, at now: Moment) -> Bool {
         state.withLock { state in
             if state.queue.enter(origin) { return true }
             state.waiting[identifier] = (origin, now)
@@ -110,7 +110,7 @@ final class CurlAdmission: Sendable {
     var snapshot: [ConnectionPoolState.Origin] {
         let (activities, waiting) = state.withLock { ($0.activities, Array($0.waiting.values)) }
         let queues = Dictionary(grouping: waiting, by: \.origin)
-        let now = ContinuousClock.now
+        let now = Moment.now
         return activities.map { origin, activity in
             var state = activity.state
             if let queue = queues[origin], let since = queue.map(\.since).min() {
@@ -161,10 +161,10 @@ struct CurlConnections {
     }
 
     /// libcurl needs to be called then even without events.
-    var alarm: ContinuousClock.Instant? { multis.lazy.compactMap { $0?.alarm }.min() }
+    var alarm: Moment? { multis.lazy.compactMap { $0?.alarm }.min() }
 
     /// The earliest time since which connections of either kind have had no transfer.
-    var idleSince: ContinuousClock.Instant? { multis.lazy.compactMap { $0?.idleSince }.min() }
+    var idleSince: Moment? { multis.lazy.compactMap { $0?.idleSince }.min() }
 
     func beginIteration() {
         for multi in multis { multi?.beginIteration() }
@@ -184,7 +184,7 @@ struct CurlConnections {
         return multis[index]?.add(handle) ?? false
     }
 
-    func remove(_ handle: CurlHandle, _ traffic: CurlTraffic, at now: ContinuousClock.Instant) {
+    func remove(_ handle: CurlHandle, _ traffic: CurlTraffic, at now: Moment) {
         multis[Int(traffic.rawValue)]?.remove(handle, at: now)
     }
 
@@ -201,7 +201,7 @@ struct CurlConnections {
         multis[Int(event.user)]?.act(on: event)
     }
 
-    func ring(at now: ContinuousClock.Instant) {
+    func ring(at now: Moment) {
         for multi in multis { multi?.ring(at: now) }
     }
 
@@ -212,7 +212,7 @@ struct CurlConnections {
 
     /// Returns whether no connections are left; libcurl closes idle ones only while it works on
     /// others, so this releases the whole multi handle.
-    mutating func closeIdle(since limit: ContinuousClock.Instant) -> Bool {
+    mutating func closeIdle(since limit: Moment) -> Bool {
         guard idleSince.map({ $0 <= limit }) ?? false else { return false }
         close { $0.idleSince.map { $0 <= limit } ?? false }
         return multis.allSatisfy { $0 == nil }

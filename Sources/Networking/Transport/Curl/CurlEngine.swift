@@ -154,7 +154,7 @@ final class CurlEngine: Sendable {
         // Limited to a year, because adding an arbitrary duration to an instant can overflow.
         let patience = min(max(patience, .zero), .seconds(31_536_000))
         let hasEnded = await withCheckedContinuation { continuation in
-            let (end, closer) = (ContinuousClock.now + patience, CurlCloser(continuation))
+            let (end, closer) = (Moment.now + patience, CurlCloser(continuation))
             guard run.mailbox.post(.close(at: end, closer)) else { return closer.resume(hasEnded: true) }
             watchdog.close(at: end, closer)
         }
@@ -206,7 +206,7 @@ enum CurlMessage: Sendable {
     /// Delivers the resolver's answer to a request that's waiting for it.
     case answer(UInt64, NameResolver.Answer)
     /// Stops the engine when all requests have ended, or at a time, then resumes the caller.
-    case close(at: ContinuousClock.Instant, CurlCloser?)
+    case close(at: Moment, CurlCloser?)
 }
 
 /// It's a class because copying a configuration for each transfer costs a dozen reference counts.
@@ -259,7 +259,7 @@ final class EngineLoad: Sendable {
 struct EngineLoadMeter {
     private static let period = Duration.milliseconds(20)
     private let load: EngineLoad
-    private var start = ContinuousClock.now
+    private var start = Moment.now
     private var startTime = threadTime()
 
     init(_ load: EngineLoad) {
@@ -267,7 +267,7 @@ struct EngineLoadMeter {
     }
 
     /// Updates the load if the period has passed.
-    mutating func measure(at now: ContinuousClock.Instant) {
+    mutating func measure(at now: Moment) {
         let elapsed = now - start
         guard elapsed >= Self.period else { return }
         let time = Self.threadTime()

@@ -22,7 +22,7 @@ final class CurlExchange: Sendable {
     let identifier: UInt64
     let request: CurlRequest
     let limits: HTTPTransportLimits
-    let begin = ContinuousClock.now
+    let begin = Moment.now
     private let progress = Atomic<Progress>(.queued)
     /// The time of the cancellation, in nanoseconds since ``begin``, or 0.
     private let cancellation = Atomic<Int>(0)
@@ -42,13 +42,13 @@ final class CurlExchange: Sendable {
     /// The task may be cancelled before the engine received the request.
     var isCancelled: Bool { cancellation.load(ordering: .acquiring) != 0 }
 
-    var cancelTime: ContinuousClock.Instant? {
+    var cancelTime: Moment? {
         let time = cancellation.load(ordering: .acquiring)
         return time == 0 ? nil : begin + .nanoseconds(time)  // reason: our own clock
     }
 
     func cancel() {
-        let (seconds, attoseconds) = (ContinuousClock.now - begin).components
+        let (seconds, attoseconds) = (Moment.now - begin).components
         let time = max(1, Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))  // reason: our own clock
         cancellation.store(time, ordering: .releasing)
     }
@@ -65,7 +65,7 @@ struct CurlSubmission: Sendable {
 
     enum Recipient: Sendable {
         /// Receives the whole response at once, with a single wake-up.
-        case whole(CheckedContinuation<Outcome, Never>)
+        case whole(CurlCaller)
         /// Receives the head first and then the body in parts.
         case parts(CurlResponseStream)
     }
@@ -83,7 +83,7 @@ struct CurlSubmission: Sendable {
     func fail(_ error: any Error) {
         guard exchange.claimOutcome() else { return }
         switch recipient {
-        case .whole(let continuation): continuation.resume(returning: .failure(error))
+        case .whole(let caller): caller.receive(.failure(error))
         case .parts(let stream): stream.end(.failure(error))
         }
     }
@@ -95,13 +95,30 @@ struct CurlSubmission: Sendable {
     }
 }
 
+/// The caller of a whole response.
+///
+/// It's a class because the layout of a continuation, and of what contains one, is known only at
+/// runtime: each copy would be a call.
+final class CurlCaller: Sendable {
+    private let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
+
+    init(_ continuation: CheckedContinuation<CurlSubmission.Outcome, Never>) {
+        self.continuation = continuation
+    }
+
+    /// Only once.
+    func receive(_ outcome: CurlSubmission.Outcome) { continuation.resume(returning: outcome) }
+}
+
 struct CurlDelivery {
-    let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
+    let caller: CurlCaller
     let outcome: CurlSubmission.Outcome
 }
 
 /// A request in libcurl's terms, prepared on the caller's thread because the engine has only one.
-struct CurlRequest: Sendable {
+///
+/// It's a class because copying it costs a dozen reference counts.
+final class CurlRequest: Sendable {
     struct StreamedBody: Sendable {
         enum Source: Sendable {
             case file(URL, length: Int)
@@ -136,9 +153,6 @@ struct CurlRequest: Sendable {
     }
 
     let url: String
-    /// The URL's path and query, which libcurl 8.14 and later would change: they omit an empty
-    /// query and decode percent-encoded characters.
-    let target: String
     let origin: HTTPOrigin
     let method: HTTPMethod
     /// Includes the fields that libcurl must not add.
@@ -150,10 +164,9 @@ struct CurlRequest: Sendable {
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
     init(_ request: HTTPRequest, limits: HTTPTransportLimits) throws(NetworkError) {
-        try limits.validateRates()
+        if limits.hasRates { try limits.validateRates() }
         origin = try request.validate()
         url = request.url.absoluteString
-        target = Self.target(of: url)
         method = request.method
         body = try Self.body(request, isPaced: limits.maximumUploadRate != nil)
         hasBody = !body.isEmpty || request.method.anticipatesContent
@@ -171,7 +184,9 @@ struct CurlRequest: Sendable {
         )
     }
 
-    private static func target(of url: String) -> String {
+    /// The URL's path and query, which libcurl 8.14 and later would change: they omit an empty
+    /// query and decode percent-encoded characters.
+    var target: String {
         let text = url.utf8.prefix { $0 != UInt8(ascii: "#") }
         // The scheme and its colon, two slashes and the authority.
         let authority = text.drop { $0 != UInt8(ascii: ":") }.dropFirst(3)
@@ -263,9 +278,9 @@ extension HTTPMethod {
 final class CurlObservation {
     private let exchange: CurlExchange
     private let tell: @Sendable (HTTPTransportEvent) -> Void
-    private var started: ContinuousClock.Instant?
+    private var started: Moment?
     /// The time at which libcurl started its timers, which restart after a name lookup.
-    private var driven: ContinuousClock.Instant?
+    private var driven: Moment?
     private var hasResolved = false
     private var connectionCount = 0
     private var sentCount = 0
@@ -277,7 +292,7 @@ final class CurlObservation {
     }
 
     /// The request left the queue, is repeated, or continues after a name lookup.
-    func drive(at now: ContinuousClock.Instant) {
+    func drive(at now: Moment) {
         driven = now
         guard started == nil else { return }
         started = now

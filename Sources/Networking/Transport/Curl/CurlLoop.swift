@@ -25,9 +25,9 @@ final class CurlLoop {
     private var deliveries: [CurlDelivery] = []
     private var events: [EventPoller.Event] = []
     /// The time at which the loop stops even if requests are running; `nil` unless it's closing.
-    private var closing: ContinuousClock.Instant?
+    private var closing: Moment?
     private var closers: [CurlCloser] = []
-    private var idleSince: ContinuousClock.Instant? = .now
+    private var idleSince: Moment? = .now
 
     init(
         _ index: Int,
@@ -110,7 +110,7 @@ final class CurlLoop {
         guard closing == nil else { return submission.refuse(NetworkError.transportClosed, load) }
         let exchange = submission.exchange
         guard !exchange.isCancelled else { return submission.refuse(CancellationError(), load) }
-        if let deadline = exchange.limits.deadline {
+        if let deadline = exchange.limits.end {
             guard deadline > loopState.now else {
                 return submission.refuse(NetworkError.missedDeadline(exchange, .queued), load)
             }
@@ -274,8 +274,8 @@ final class CurlLoop {
     }
 
     /// Makes transfers rest if they kept others waiting, and returns the current time.
-    private func endTurn(of turns: [CurlTransfer], since start: ContinuousClock.Instant) -> ContinuousClock.Instant {
-        let now = ContinuousClock.now
+    private func endTurn(of turns: [CurlTransfer], since start: Moment) -> Moment {
+        let now = Moment.now
         let length = now - start
         guard transfers.count > 1, length > CurlTurn.longTurn else { return now }
         // A handshake takes long too, but it ends by itself.
@@ -289,7 +289,7 @@ final class CurlLoop {
 
     private func wait() {
         let next = nextEvent()
-        let now = ContinuousClock.now
+        let now = Moment.now
         let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty || mustAdmit
         let mustLook = isDue || !mailbox.prepareToSleep()
         loadMeter.measure(at: now)
@@ -298,7 +298,7 @@ final class CurlLoop {
         if !mustLook { load.wake() }
     }
 
-    private func nextEvent() -> ContinuousClock.Instant? {
+    private func nextEvent() -> Moment? {
         if transfers.isEmpty {
             deadlines.removeAll()
             alarms.removeAll()
@@ -334,7 +334,7 @@ final class CurlLoop {
     /// Delivers the outcomes in one batch: the first wakes a thread, and the others find it awake.
     private func deliver() {
         guard !deliveries.isEmpty else { return }
-        for delivery in deliveries { delivery.continuation.resume(returning: delivery.outcome) }
+        for delivery in deliveries { delivery.caller.receive(delivery.outcome) }
         deliveries.removeAll(keepingCapacity: true)
     }
 
@@ -343,11 +343,11 @@ final class CurlLoop {
         // The engine ended the transfer, because the response was complete and libcurl tried to
         // send the request again.
         if transfer.isAnswered || transfer.isCut || transfer.isAnswered(despite: code) { return nil }
+        guard Int(code) != CCURL_OK else { return transfer.mayBeCut ? .cutStream(transfer.origin) : nil }
         if transfer.isAnswerLost(code: code, text: transfer.handle?.errorText ?? "") {
             return .lostAnswer(transfer.origin)
         }
         if let refusal = transfer.refusal(code: code) { return refusal }
-        if Int(code) == CCURL_OK, transfer.mayBeCut { return .cutStream(transfer.origin) }
         if let number = transfer.socketError, transfer.requestCount == 0 {
             return .noDescriptor(number, "can't connect to \(transfer.origin)")
         }

@@ -21,7 +21,7 @@ enum CurlTraffic: UInt32 {
     private let multi: OpaquePointer
     private let traffic: CurlTraffic
     private let sockets: CurlSockets
-    private let beginning = ContinuousClock.now
+    private let beginning = Moment.now
     private var count = 0
     /// The transfers that haven't waited for a socket yet.
     ///
@@ -31,8 +31,8 @@ enum CurlTraffic: UInt32 {
     /// The handle that last waited for each socket, indexed by descriptor, which is always small.
     private var placed: [CurlHandle?] = []
     /// libcurl needs to be called then even without events.
-    private(set) var alarm: ContinuousClock.Instant?
-    private(set) var idleSince: ContinuousClock.Instant?
+    private(set) var alarm: Moment?
+    private(set) var idleSince: Moment?
 
     init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int, maximumStreams: Int) {
         guard let multi = unsafe ccurl_multi_init() else { return nil }
@@ -90,7 +90,7 @@ enum CurlTraffic: UInt32 {
         return true
     }
 
-    func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
+    func remove(_ handle: CurlHandle, at now: Moment) {
         unsafe handle.leave(multi)
         unplaced[ObjectIdentifier(handle)] = nil
         if let socket = handle.socket.map(Int.init), placed[socket] === handle { placed[socket] = nil }
@@ -156,7 +156,7 @@ enum CurlTraffic: UInt32 {
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
 
-    func ring(at now: ContinuousClock.Instant) {
+    func ring(at now: Moment) {
         guard let alarm, alarm <= now else { return }
         self.alarm = nil
         _ = unsafe ccurl_multi_act(multi, Int32(CCURL_SOCKET_TIMEOUT), 0)

@@ -27,13 +27,13 @@ extension CurlTransfer {
     var mayBeAnsweredEarly: Bool { stream != nil && request.hasBody && (head.isComplete || isReadingOver) }
 
     /// The response is complete, and libcurl doesn't report its end.
-    func isAnswered(at now: ContinuousClock.Instant) -> Bool {
+    func isAnswered(at now: Moment) -> Bool {
         isWholeStream && (isUnsent || answerTime.map { $0 <= now } ?? false)
     }
 
     /// The time to end a response whose end libcurl may never report; `nil` leaves it to libcurl or
     /// the caller.
-    var answerTime: ContinuousClock.Instant? {
+    var answerTime: Moment? {
         guard mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, let activity = timing.activity else {
             return nil
         }

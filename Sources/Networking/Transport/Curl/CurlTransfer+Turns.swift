@@ -34,15 +34,15 @@ struct CurlTurn {
 struct CurlRests {
     private var transfers: [CurlTransfer] = []
 
-    private(set) var earliest: ContinuousClock.Instant?
+    private(set) var earliest: Moment?
 
-    mutating func add(_ transfer: CurlTransfer, until time: ContinuousClock.Instant) {
+    mutating func add(_ transfer: CurlTransfer, until time: Moment) {
         transfer.restEnd = time
         transfers.append(transfer)
         earliest = earliest.map { min($0, time) } ?? time
     }
 
-    mutating func takeDue(at now: ContinuousClock.Instant) -> [CurlTransfer] {
+    mutating func takeDue(at now: Moment) -> [CurlTransfer] {
         guard let earliest, earliest <= now else { return [] }
         let due = transfers.filter { !$0.hasEnded && ($0.restEnd ?? now) <= now }
         transfers.removeAll { $0.hasEnded || ($0.restEnd ?? now) <= now }
@@ -170,7 +170,7 @@ struct CurlUselessOctets {
 
 /// Shared by the engine and its transfers; never leaves the engine's thread.
 final class CurlLoopState {
-    var now = ContinuousClock.now
+    var now = Moment.now
     private(set) var number: UInt64 = 0
     private(set) var usefulCount = 0
     private var recordCount: UInt8 = 0

@@ -13,7 +13,7 @@ final class CurlTransfer {
     /// `nil` while the transfer is queued.
     var handle: CurlHandle?
     var isDriven = false
-    var alarm: ContinuousClock.Instant?
+    var alarm: Moment?
     var isTouched = false
     var nameLookup = NameLookup()
     /// The value of `errno` if a socket for the transfer failed for lack of a descriptor.
@@ -30,9 +30,9 @@ final class CurlTransfer {
     /// Part of the body was left for the next turn.
     var isOutOfTurn = false
     /// The time until which other transfers go first.
-    var restEnd: ContinuousClock.Instant?
+    var restEnd: Moment?
     /// The time until which a limit of the bandwidth makes the transfer wait.
-    var paceEnd: ContinuousClock.Instant?
+    var paceEnd: Moment?
     lazy var downloadPace = CurlPace(exchange.limits.maximumDownloadRate)
     lazy var uploadPace = CurlPace(exchange.limits.maximumUploadRate)
     var timing = ExchangeTiming()
@@ -46,7 +46,7 @@ final class CurlTransfer {
     /// libcurl tried to repeat a request with a response.
     var isAnswered = false
     /// The time at which to abandon the body of a followed redirect.
-    private(set) var cutTime: ContinuousClock.Instant?
+    private(set) var cutTime: Moment?
     /// The redirect's body was abandoned.
     var isCut = false
     /// libcurl was told to stop receiving for now.
@@ -141,13 +141,13 @@ final class CurlTransfer {
         // The watchdog may have ended the request.
         guard exchange.claimOutcome() else { return nil }
         switch submission.recipient {
-        case .whole(let continuation):
+        case .whole(let caller):
             let whole = response(
                 isDecoded: isDecoded && receivedCount > 0,
                 body: isCut ? Data() : body,
                 trailers: head.trailers
             )
-            return CurlDelivery(continuation: continuation, outcome: failure.map(Result.failure) ?? .success(whole))
+            return CurlDelivery(caller: caller, outcome: failure.map(Result.failure) ?? .success(whole))
         case .parts(let stream):
             if !(failure is CancellationError), (failure as? NetworkError)?.code != .closed { begin(stream) }
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
@@ -283,7 +283,7 @@ extension CurlTransfer {
     var hasTimeouts: Bool { exchange.limits.firstByteTimeout != nil || exchange.limits.idleTimeout != nil }
 
     /// Returns the error of an expired timeout, and the time of the next check.
-    func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+    func timeout(at now: Moment) -> (failure: NetworkError?, next: Moment?) {
         let (failure, next) = exchangeTimeout(at: now)
         let answerTime = answerTime
         if failure == nil, let answerTime, answerTime <= now { return (.lostAnswer(origin), nil) }
@@ -291,8 +291,8 @@ extension CurlTransfer {
     }
 
     private func exchangeTimeout(
-        at now: ContinuousClock.Instant
-    ) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+        at now: Moment
+    ) -> (failure: NetworkError?, next: Moment?) {
         // While the transfer waits for a name, the time to connect elapses.
         if let begun = nameLookup.begun {
             let end = begun + (configuration.connectTimeout - nameLookup.spent)
@@ -319,7 +319,7 @@ struct CurlPace: Equatable {
     private static let credit = Duration.milliseconds(100)
 
     private let rate: Int
-    private var next: ContinuousClock.Instant?
+    private var next: Moment?
 
     /// In bytes per second.
     init?(_ rate: Int?) {
@@ -328,11 +328,11 @@ struct CurlPace: Equatable {
     }
 
     /// Returns `nil` if a part may be transferred now.
-    func wait(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    func wait(at now: Moment) -> Moment? {
         next.flatMap { $0 > now ? $0 : nil }
     }
 
-    mutating func spend(_ count: Int, at now: ContinuousClock.Instant) {
+    mutating func spend(_ count: Int, at now: Moment) {
         let start = max(next ?? now, now - Self.credit)
         next = start + .seconds(1) * (Double(count) / Double(rate))
     }

@@ -97,7 +97,8 @@ public final class CurlTransport: HTTPTransport {
             await withCheckedContinuation { continuation in
                 let recipient: CurlSubmission.Recipient =
                     limits.streamsBody
-                    ? .parts(CurlResponseStream(exchange.identifier, engine, head: continuation)) : .whole(continuation)
+                    ? .parts(CurlResponseStream(exchange.identifier, engine, head: continuation))
+                    : .whole(CurlCaller(continuation))
                 engine.submit(CurlSubmission(exchange: exchange, recipient: recipient))
             }
         } onCancel: {

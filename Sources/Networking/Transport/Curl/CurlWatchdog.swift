@@ -30,9 +30,9 @@ final class CurlWatchdog: Sendable {
         var requests = DeadlineHeap<Entry>()
         var hasCancellations = false
         /// The time at which all requests end because the transport is closed.
-        var closing: ContinuousClock.Instant?
+        var closing: Moment?
         var closers: [CurlCloser] = []
-        var next: ContinuousClock.Instant?
+        var next: Moment?
     }
 
     private let admission: CurlAdmission
@@ -45,7 +45,7 @@ final class CurlWatchdog: Sendable {
     /// Ends a request that has no outcome by its deadline.
     func watch(_ submission: CurlSubmission) {
         let exchange = submission.exchange
-        let deadline = min(exchange.limits.deadline ?? .now + Self.never, .now + Self.never) + Self.patience
+        let deadline = min(exchange.limits.end ?? .now + Self.never, .now + Self.never) + Self.patience
         state.withLock { state in
             // The transport may have been closed since the engine accepted the request.
             let time = min(deadline, state.closing ?? deadline)
@@ -54,7 +54,7 @@ final class CurlWatchdog: Sendable {
         }
     }
 
-    private func add(_ submission: CurlSubmission, at time: ContinuousClock.Instant, _ state: inout State) {
+    private func add(_ submission: CurlSubmission, at time: Moment, _ state: inout State) {
         let entry = Entry(exchange: submission.exchange, recipient: submission.recipient)
         state.requests.insert(entry, deadline: time) { $0.submission != nil }
     }
@@ -68,7 +68,7 @@ final class CurlWatchdog: Sendable {
     }
 
     /// Ends all requests at a time, and then resumes a caller that waits for an engine to close.
-    func close(at time: ContinuousClock.Instant, _ closer: CurlCloser) {
+    func close(at time: Moment, _ closer: CurlCloser) {
         let time = time + Self.patience
         state.withLock { state in
             state.closing = min(state.closing ?? time, time)
@@ -77,8 +77,8 @@ final class CurlWatchdog: Sendable {
         }
     }
 
-    private func check(at time: ContinuousClock.Instant, _ state: inout State) {
-        let now = ContinuousClock.now
+    private func check(at time: Moment, _ state: inout State) {
+        let now = Moment.now
         let time = min(time, now + Self.longestPause)
         guard state.next.map({ time < $0 }) ?? true else { return }
         state.next = time
@@ -89,12 +89,12 @@ final class CurlWatchdog: Sendable {
     }
 
     private func check() {
-        let now = ContinuousClock.now
+        let now = Moment.now
         let (ended, closers) = state.withLock { state -> ([(CurlSubmission, any Error)], [CurlCloser]) in
             // Timers have their own clock. A much later check has a timer of its own.
             if let next = state.next, next <= now + .milliseconds(5) { state.next = nil }
             var ended = expired(at: now, &state)
-            var next: ContinuousClock.Instant?
+            var next: Moment?
             if state.hasCancellations {
                 state.hasCancellations = false
                 for submission in state.requests.all.compactMap(\.submission) {
@@ -124,13 +124,13 @@ final class CurlWatchdog: Sendable {
         for closer in closers { closer.resume(hasEnded: false) }
     }
 
-    private func expired(at now: ContinuousClock.Instant, _ state: inout State) -> [(CurlSubmission, any Error)] {
+    private func expired(at now: Moment, _ state: inout State) -> [(CurlSubmission, any Error)] {
         var ended: [(CurlSubmission, any Error)] = []
         var others: [CurlSubmission] = []
         while let entry = state.requests.popExpired(at: now) {
             guard let submission = entry.submission else { continue }
             let exchange = submission.exchange
-            if let deadline = exchange.limits.deadline, deadline <= now, !submission.isBeyondDeadline {
+            if let deadline = exchange.limits.end, deadline <= now, !submission.isBeyondDeadline {
                 ended.append((submission, NetworkError.missedDeadline(exchange, exchange.phase)))
             } else {
                 others.append(submission)

@@ -24,10 +24,10 @@ struct NameLookup {
     var isAllowed = false
     var ticket: NameResolver.Ticket?
     /// The start of the lookup that the transfer is waiting for.
-    private(set) var begun: ContinuousClock.Instant?
+    private(set) var begun: Moment?
     private var name: Name?
     private var count = 0
-    private var lastAnswer: (name: Name, time: ContinuousClock.Instant)?
+    private var lastAnswer: (name: Name, time: Moment)?
     private(set) var spent = Duration.zero
     /// In libcurl's notation.
     private(set) var entries: [String] = []
@@ -36,7 +36,7 @@ struct NameLookup {
 
     /// Returns `false` if libcurl repeats a request for a name that was just resolved, or after the
     /// maximum number of lookups.
-    mutating func begin(_ name: Name, at now: ContinuousClock.Instant) -> Bool {
+    mutating func begin(_ name: Name, at now: Moment) -> Bool {
         if let lastAnswer, lastAnswer.name == name, now - lastAnswer.time < .seconds(5) { return false }
         guard count < Self.maximumCount else { return false }
         count += 1
@@ -44,7 +44,7 @@ struct NameLookup {
         return true
     }
 
-    mutating func end(at now: ContinuousClock.Instant) -> Name? {
+    mutating func end(at now: Moment) -> Name? {
         defer { (ticket, begun, name) = (nil, nil, nil) }
         if let begun { spent += now - begun }
         return name
@@ -52,7 +52,7 @@ struct NameLookup {
 
     /// libcurl caches the answer as long as its own results; it also stores a name that ends in a
     /// period under the name without the period.
-    mutating func note(_ addresses: [String], of name: Name, at now: ContinuousClock.Instant) {
+    mutating func note(_ addresses: [String], of name: Name, at now: Moment) {
         lastAnswer = (name, now)
         let hosts = name.host.hasSuffix(".") ? [name.host, String(name.host.dropLast())] : [name.host]
         for host in hosts {

@@ -197,7 +197,7 @@ final class URLSessionSubmission: Sendable {
     let origin: HTTPOrigin
     let limits: HTTPTransportLimits
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
-    let submitted: ContinuousClock.Instant
+    let submitted: Moment
     private let cancellation = Atomic<Bool>(false)
 
     init(

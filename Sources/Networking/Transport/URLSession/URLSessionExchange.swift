@@ -13,7 +13,7 @@ final class URLSessionExchange {
     var alarm: DispatchWorkItem?
     private var timing = ExchangeTiming()
     /// `nil` while the request is queued.
-    private var started: ContinuousClock.Instant?
+    private var started: Moment?
     /// A `Basic` challenge was rejected, so that the cancellation stands for a 401.
     var hasRefusedChallenge = false
     /// The outcome was reported, although URLSession may still be working.
@@ -35,7 +35,7 @@ final class URLSessionExchange {
 
     func start(_ task: URLSessionDataTask) {
         self.task = task
-        let now = ContinuousClock.now
+        let now = Moment.now
         started = now
         timing.begin(at: now, isWhole: true)
         submission.observer?(.started)
@@ -95,10 +95,10 @@ final class URLSessionExchange {
     }
 
     /// Returns the error of an exceeded limit, and the time of the next check.
-    func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+    func timeout(at now: Moment) -> (failure: NetworkError?, next: Moment?) {
         let limits = submission.limits
         let isBeyondDeadline = timing.hasFirstByte && limits.streamsBody && limits.deadlineEndsWithHeader
-        let deadline = isBeyondDeadline ? nil : limits.deadline
+        let deadline = isBeyondDeadline ? nil : limits.end
         let (expired, next) = timing.check(at: now, limits: limits, deadline: deadline)
         let failure = expired.map { limit in
             NetworkError.timedOut(
