@@ -35,13 +35,21 @@ public struct AzureManagedIdentitySource: TokenSource {
         public static let systemAssigned = Self(kind: nil, value: "")
 
         /// Returns the user-assigned identity with a client ID.
+        ///
+        /// - Parameter value: The client ID.
+        /// - Returns: The identity.
         public static func clientID(_ value: String) -> Self { Self(kind: .clientID, value: value) }
 
         /// Returns the user-assigned identity with an object ID, also called principal ID.
+        ///
+        /// - Parameter value: The object ID.
+        /// - Returns: The identity.
         public static func objectID(_ value: String) -> Self { Self(kind: .objectID, value: value) }
 
-        /// Returns the user-assigned identity with a resource ID, which begins with
-        /// `/subscriptions/`.
+        /// Returns the user-assigned identity with a resource ID.
+        ///
+        /// - Parameter value: The resource ID, which begins with `/subscriptions/`.
+        /// - Returns: The identity.
         public static func resourceID(_ value: String) -> Self { Self(kind: .resourceID, value: value) }
     }
 

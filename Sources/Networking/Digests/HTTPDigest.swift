@@ -57,6 +57,9 @@ public struct HTTPDigest: Hashable, Sendable {
     public var algorithms: [Algorithm] { Algorithm.allCases.filter { hashes[$0] != nil } }
 
     /// The hash of an algorithm, or `nil` if the digest doesn't have it.
+    ///
+    /// - Parameter algorithm: The algorithm.
+    /// - Returns: The hash.
     public subscript(algorithm: Algorithm) -> Data? { hashes[algorithm] }
 
     /// The value of a `Content-Digest` or `Repr-Digest` field.

@@ -217,8 +217,12 @@ public struct EndpointBody: Sendable {
         return Self(.data(try (encoder ?? standard).encode(value)), contentType: contentType)
     }
 
-    /// Returns a body with form fields in the format `application/x-www-form-urlencoded`; with a
-    /// malformed percent-encoded value, throws ``NetworkError`` with the code `invalidRequest`.
+    /// Returns a body with form fields in the format `application/x-www-form-urlencoded`.
+    ///
+    /// - Parameter fields: The fields.
+    /// - Returns: The body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     public static func form(_ fields: URLQuery) throws(NetworkError) -> Self {
         Self(.data(Data(try fields.encoded(by: FormURLEncoded.encode).utf8)), contentType: FormURLEncoded.contentType)
     }
@@ -252,9 +256,15 @@ public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
     public static let all = Self(ranges: [Int.min...Int.max])
 
     /// Returns the statuses of both sets.
+    ///
+    /// - Parameter other: The statuses to add.
+    /// - Returns: The union.
     public func union(_ other: Self) -> Self { Self(ranges: ranges + other.ranges) }
 
     /// Returns whether a status is accepted.
+    ///
+    /// - Parameter status: The status.
+    /// - Returns: `true` if the status is accepted.
     public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 
     /// The ranges in readable form, such as `200…299, 404`.
@@ -270,6 +280,8 @@ public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
 
 extension AcceptedStatuses: ExpressibleByArrayLiteral {
     /// Creates a set of single statuses.
+    ///
+    /// - Parameter elements: The statuses.
     public init(arrayLiteral elements: Int...) {
         ranges = elements.map { $0...$0 }
     }
@@ -278,6 +290,11 @@ extension AcceptedStatuses: ExpressibleByArrayLiteral {
 // The operators are generic because Swift 6.2 prefers operators that aren't, even disfavored ones.
 
 /// Returns the statuses from a lower bound up to, but not including, an upper bound.
+///
+/// - Parameters:
+///   - lower: The first status.
+///   - upper: The status after the last one.
+/// - Returns: The accepted statuses.
 @_disfavoredOverload  // Otherwise a bare `0..<10` would become statuses in every importing file.
 public func ..< <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
     let range: Range = Int(clamping: lower)..<Int(clamping: upper)
@@ -285,6 +302,11 @@ public func ..< <Status: BinaryInteger>(lower: Status, upper: Status) -> Accepte
 }
 
 /// Returns the statuses from a lower bound through an upper bound.
+///
+/// - Parameters:
+///   - lower: The first status.
+///   - upper: The last status.
+/// - Returns: The accepted statuses.
 @_disfavoredOverload
 public func ... <Status: BinaryInteger>(lower: Status, upper: Status) -> AcceptedStatuses {
     let range: ClosedRange = Int(clamping: lower)...Int(clamping: upper)

@@ -33,7 +33,9 @@ public struct URLPath: Sendable, Hashable, ExpressibleByStringInterpolation {
         self.init(stringInterpolation: interpolation)
     }
 
-    /// Creates a path from segments, each of which is a value, so that a slash in one is escaped.
+    /// Creates a path from segments, each of which is a value.
+    ///
+    /// - Parameter segments: The segments, not percent-encoded; a slash in one is escaped.
     public init(segments: [String]) {
         var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: segments.count)
         for (index, segment) in segments.enumerated() {
@@ -52,9 +54,13 @@ public struct URLPath: Sendable, Hashable, ExpressibleByStringInterpolation {
     }
 
     /// Creates a path from a literal.
+    ///
+    /// - Parameter value: The literal.
     public init(stringLiteral value: String) { self.init(value) }
 
     /// Creates a path from a literal with interpolated values.
+    ///
+    /// - Parameter stringInterpolation: The literal's parts.
     public init(stringInterpolation: StringInterpolation) {
         var parts = stringInterpolation
         parts.endSegment()
@@ -70,18 +76,26 @@ public struct URLPath: Sendable, Hashable, ExpressibleByStringInterpolation {
         private var hasValue = false
 
         /// Creates an empty builder.
+        ///
+        /// - Parameters:
+        ///   - literalCapacity: The approximate size of the literal text.
+        ///   - interpolationCount: The number of values.
         public init(literalCapacity: Int, interpolationCount: Int) {
             encoded.reserveCapacity(literalCapacity + 16 * interpolationCount)
         }
 
-        /// Appends literal text, in which slashes separate segments.
+        /// Appends literal text, which is the path's structure.
+        ///
+        /// - Parameter literal: Text in which slashes separate segments.
         public mutating func appendLiteral(_ literal: String) {
             appendSegments(of: literal) { text in
                 (PercentEncoding.encode(text, keeping: PercentEncoding.isPathCharacter), Array(text.utf8))
             }
         }
 
-        /// Appends a text that becomes a segment or a part of one.
+        /// Appends a value.
+        ///
+        /// - Parameter value: Text that becomes a segment or a part of one.
         public mutating func appendInterpolation(_ value: some StringProtocol) {
             hasValue = true
             let octets = Array(value.utf8)
@@ -95,23 +109,31 @@ public struct URLPath: Sendable, Hashable, ExpressibleByStringInterpolation {
             encoded += PercentEncoding.encode(value)
         }
 
-        /// Appends a number in decimal.
+        /// Appends a number.
+        ///
+        /// - Parameter value: The number, written in decimal.
         public mutating func appendInterpolation(_ value: some BinaryInteger) {
             appendInterpolation(String(value))
         }
 
-        /// Appends a UUID in upper case.
+        /// Appends a UUID.
+        ///
+        /// - Parameter value: The UUID, written in upper case.
         public mutating func appendInterpolation(_ value: UUID) {
             appendInterpolation(value.uuidString)
         }
 
         /// Appends the raw value of an enumeration or another textual type.
+        ///
+        /// - Parameter value: The value, whose raw value becomes a segment or a part of one.
         public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
         where Value.RawValue: StringProtocol {
             appendInterpolation(value.rawValue)
         }
 
-        /// Appends text that is already percent-encoded, in which slashes separate segments.
+        /// Appends text that is already percent-encoded.
+        ///
+        /// - Parameter raw: The text, in which slashes separate segments.
         public mutating func appendInterpolation(raw: String) {
             guard PercentEncoding.isEncoded(raw, allowing: { PercentEncoding.isPathCharacter($0) || $0 == 0x2F }) else {
                 defect = "the raw path has a character that must be percent-encoded, or a malformed escape"

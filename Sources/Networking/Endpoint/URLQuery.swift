@@ -32,7 +32,11 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// A Boolean value that indicates whether the query is empty.
     public var isEmpty: Bool { items.isEmpty }
 
-    /// Appends a parameter; `nil` adds nothing, and an array adds one parameter per element.
+    /// Appends a parameter.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - value: The value. `nil` adds nothing; an array adds one parameter per element.
     public mutating func append(_ name: String, _ value: (any URLQueryValue)?) {
         guard let texts = value?.queryTexts, !texts.isEmpty else { return }
         // The cast also unwraps optional formatted values.
@@ -45,18 +49,28 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     }
 
     /// Appends a name without a value and without `=`, which some APIs require.
+    ///
+    /// - Parameter name: The name.
     public mutating func appendName(_ name: String) {
         items.append(Item(name: name, value: .absent))
     }
 
-    /// Returns elements in one comma-separated parameter, as in `id=1,2,3`, in which the elements'
-    /// commas are escaped; without elements, the parameter is omitted.
+    /// Returns elements in one comma-separated parameter, as in `id=1,2,3`.
+    ///
+    /// Commas in elements are escaped.
+    ///
+    /// - Parameter elements: The elements. If empty, the parameter is omitted.
+    /// - Returns: The value.
     public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
         URLQueryFormattedValue(format: .commaSeparated, queryTexts: elements.queryTexts)
     }
 
-    /// Returns elements in parameters with escaped brackets after the name, as in `id[]=1&id[]=2`;
-    /// without elements, there is no parameter.
+    /// Returns elements in parameters with bracketed names, as in `id[]=1&id[]=2`.
+    ///
+    /// The brackets are escaped.
+    ///
+    /// - Parameter elements: The elements. If empty, the parameter is omitted.
+    /// - Returns: The value.
     public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
         URLQueryFormattedValue(format: .bracketed, queryTexts: elements.queryTexts)
     }
@@ -97,6 +111,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     }
 
     /// Creates a query from a literal; the order is kept, and a name may be repeated.
+    ///
+    /// - Parameter elements: Names and values.
     public init(dictionaryLiteral elements: (String, (any URLQueryValue)?)...) {
         for (name, value) in elements { append(name, value) }
     }

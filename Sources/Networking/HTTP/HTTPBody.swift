@@ -28,7 +28,10 @@ public struct HTTPBody: Sendable {
     /// ([RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     public static let none = Self(source: .none)
 
-    /// Returns a replayable body with data in memory.
+    /// Returns a body with data in memory.
+    ///
+    /// - Parameter data: The bytes.
+    /// - Returns: A replayable body.
     public static func data(_ data: Data) -> Self { Self(source: .data(data)) }
 
     /// Returns a body that streams a file.

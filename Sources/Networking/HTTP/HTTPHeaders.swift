@@ -34,15 +34,20 @@ public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, Expressib
 
     private var fields: [Field]
 
-    /// Creates header fields from a list, in the order they're sent.
+    /// Creates header fields from a list.
+    ///
+    /// - Parameter fields: The fields, in the order they're sent.
     public init(_ fields: [Field] = []) {
         self.fields = fields
     }
 
-    /// The first value of a field with a name in any case, or `nil`.
+    /// The first value of a field, or `nil`.
     ///
     /// Setting a value replaces all fields of that name by one, in the first one's place; `nil`
     /// removes them.
+    ///
+    /// - Parameter name: The field's name, in any case.
+    /// - Returns: The value of the first field of that name, or `nil`.
     public subscript(name: String) -> String? {
         get { fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value }
         set {
@@ -55,7 +60,10 @@ public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, Expressib
         }
     }
 
-    /// Returns all values of a field with a name in any case, in order.
+    /// Returns all values of a field, in order.
+    ///
+    /// - Parameter name: The field's name, in any case.
+    /// - Returns: The values; empty if the field is missing.
     public func values(for name: String) -> [String] {
         var values: [String] = []
         for field in fields where field.name.equalsIgnoringASCIICase(name) { values.append(field.value) }
@@ -68,6 +76,10 @@ public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, Expressib
     }
 
     /// Appends a field, even if another one has the same name.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name.
+    ///   - value: The field's value.
     public mutating func append(name: String, value: String) {
         fields.append(Field(name: name, value: value))
     }
@@ -76,10 +88,15 @@ public struct HTTPHeaders: Sendable, Hashable, RandomAccessCollection, Expressib
     public var startIndex: Int { fields.startIndex }
     /// The position after the last field.
     public var endIndex: Int { fields.endIndex }
-    /// The field at a valid position.
+    /// The field at a position.
+    ///
+    /// - Parameter position: A valid position.
+    /// - Returns: The field's name and value.
     public subscript(position: Int) -> Field { fields[position] }
 
-    /// Creates header fields from a literal of names and values, in order.
+    /// Creates header fields from a literal, in order.
+    ///
+    /// - Parameter elements: Names and values.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { Field(name: $0.0, value: $0.1) })
     }

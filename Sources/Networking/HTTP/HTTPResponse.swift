@@ -117,6 +117,8 @@ public enum HTTPStatusClass: Sendable, Hashable {
     case unknown
 
     /// Creates the class of a status code.
+    ///
+    /// - Parameter status: The status code.
     public init(status: Int) {
         switch status {
         case 100...199: self = .informational

@@ -21,7 +21,11 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         self.source = source
     }
 
-    /// Creates a body from data in memory, and its trailer fields.
+    /// Creates a body from data in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The bytes.
+    ///   - trailers: The trailer fields.
     public convenience init(_ data: Data, trailers: HTTPHeaders = [:]) {
         self.init(source: HeldBody(data, trailers: trailers))
     }
@@ -85,6 +89,8 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     }
 
     /// Creates an iterator; all iterators of a body share its position.
+    ///
+    /// - Returns: The iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(body: self) }
 
     /// An iterator over the parts of a body.

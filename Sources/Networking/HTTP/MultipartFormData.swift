@@ -53,8 +53,11 @@ public struct MultipartFormData: Sendable {
         "'()+_,-./:=? ".utf8.contains(byte) || PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~")
     }
 
-    /// Appends the value of a field, like a form's text field, which is sent as UTF-8 without
-    /// changes, including line breaks.
+    /// Appends a value, like a form's text field.
+    ///
+    /// - Parameters:
+    ///   - value: The value, sent as UTF-8 without changes, including line breaks.
+    ///   - name: The name of the field.
     public mutating func append(_ value: String, name: String) {
         appendPart(.data(Data(value.utf8)), name: name, fileName: nil, contentType: nil)
     }
@@ -167,6 +170,9 @@ public struct MultipartFormData: Sendable {
 
 extension EndpointBody {
     /// Returns a body with a form in the `multipart/form-data` format.
+    ///
+    /// - Parameter form: The form.
+    /// - Returns: The body.
     public static func multipart(_ form: MultipartFormData) -> Self {
         Self(form.body(), contentType: form.contentType)
     }

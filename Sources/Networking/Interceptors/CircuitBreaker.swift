@@ -47,7 +47,10 @@ public final class CircuitBreaker: RequestInterceptor {
         self.timeSource = timeSource
     }
 
-    /// Returns whether requests to the origin of a URL currently fail at once.
+    /// Returns whether requests to an origin currently fail at once.
+    ///
+    /// - Parameter url: Any URL of the origin.
+    /// - Returns: `true` if its circuit is open.
     public func isOpen(for url: URL) -> Bool {
         guard let origin = HTTPOrigin(url) else { return false }
         return state.withLock { $0.circuits[origin]?.isOpen(at: timeSource.now()) ?? false }

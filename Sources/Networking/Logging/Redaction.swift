@@ -68,8 +68,12 @@ public struct Redaction: Sendable {
     /// - Warning: Every reader of the output gets the credentials in it.
     public static let insecureNone = Redaction(headers: [], names: [], parameterNames: [], isOff: true)
 
-    /// Returns a redaction that also removes the values of header fields, and the values of query
-    /// parameters, form fields and JSON members, with certain names.
+    /// Returns a redaction that removes more.
+    ///
+    /// - Parameters:
+    ///   - headers: Names of header fields.
+    ///   - names: Names of query parameters, form fields and JSON members.
+    /// - Returns: The extended redaction.
     public func adding(headers: [String] = [], names: [String] = []) -> Self {
         var copy = self
         copy.headers.formUnion(headers.map(Self.normalized))
@@ -89,7 +93,10 @@ public struct Redaction: Sendable {
         return HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.name, value: value($0.value, of: $0.name)) })
     }
 
-    /// Returns the text of a URL without user information and secrets in the query.
+    /// Returns the URL without user information and secrets in the query.
+    ///
+    /// - Parameter url: The URL.
+    /// - Returns: The text of the URL.
     public func redacted(_ url: URL) -> String {
         isOff ? url.absoluteString : redactedURL(url.absoluteString)
     }

@@ -63,15 +63,20 @@ public struct RedirectPolicy: Sendable {
         Self(.custom(decision))
     }
 
-    /// Returns the policy with another maximum number of redirects for one request.
+    /// Returns the policy with another maximum.
+    ///
+    /// - Parameter maximum: The maximum number of redirects for one request.
+    /// - Returns: The policy.
     public func upTo(_ maximum: Int) -> Self {
         var policy = self
         policy.maximumCount = maximum
         return policy
     }
 
-    /// Returns the policy with the names, in any case, of further header fields that aren't sent to
-    /// another origin, such as `X-Api-Key`.
+    /// Returns the policy with further header fields that aren't sent to another origin.
+    ///
+    /// - Parameter names: The names of the fields, in any case, such as `X-Api-Key`.
+    /// - Returns: The policy.
     public func protecting(_ names: String...) -> Self {
         var policy = self
         policy.sensitiveHeaders.formUnion(names)

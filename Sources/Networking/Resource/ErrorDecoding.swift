@@ -48,6 +48,9 @@ public struct ErrorDecoding: Sendable {
     public static let none = Self { _ in nil }
 
     /// Returns a decoding that tries several decodings and uses the first that finds an error.
+    ///
+    /// - Parameter decodings: The decodings, in order.
+    /// - Returns: The decoding.
     public static func first(_ decodings: ErrorDecoding...) -> Self {
         Self { response in
             for decoding in decodings {
@@ -78,8 +81,11 @@ public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomRe
     public let instance: String?
     private let content: Data
 
-    /// Creates problem details from a response; the result is `nil` if the `Content-Type` differs
-    /// or the body isn't a JSON object.
+    /// Creates problem details from a response.
+    ///
+    /// Returns `nil` if the `Content-Type` differs or the body isn't a JSON object.
+    ///
+    /// - Parameter response: The response.
     public init?(_ response: HTTPResponse) {
         guard MediaType(response.headers["Content-Type"] ?? "")?.essence == "application/problem+json" else {
             return nil
@@ -87,7 +93,9 @@ public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomRe
         self.init(json: response.body)
     }
 
-    /// Creates problem details from JSON; the result is `nil` if the data isn't a JSON object.
+    /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
+    ///
+    /// - Parameter json: The JSON data.
     public init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
         type = members.type?.value ?? "about:blank"

@@ -22,13 +22,19 @@ public struct ModelDecoding<Model>: Sendable {
         self.decode = decode
     }
 
-    /// Returns a decoding that transforms the decoded model.
+    /// Returns a decoding that transforms the model.
+    ///
+    /// - Parameter transform: Transforms the decoded model.
+    /// - Returns: A decoding that decodes and then transforms.
     public func map<Other>(_ transform: @escaping @Sendable (Model) throws -> Other) -> ModelDecoding<Other> {
         ModelDecoding<Other> { response in try transform(decode(response)) }
     }
 
     /// Returns a decoding that uses a fallback model for a response without content: one with the
     /// status 204 or 205, to a `HEAD` request, or with an empty body.
+    ///
+    /// - Parameter model: Creates the fallback model.
+    /// - Returns: A decoding that only decodes responses with content.
     public func whenEmpty(_ model: @escaping @Sendable () -> Model) -> Self {
         Self { response in response.hasContent ? try decode(response) : model() }
     }

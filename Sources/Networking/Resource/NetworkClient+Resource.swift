@@ -87,7 +87,11 @@ extension NetworkClient {
         try await fetch(source, decoding: .json(model))
     }
 
-    /// Calls an endpoint and returns its model, as ``fetch(_:decoding:)`` does.
+    /// Calls an endpoint and returns its model.
+    ///
+    /// - Parameter endpoint: The endpoint to call.
+    /// - Returns: The model.
+    /// - Throws: The errors of ``fetch(_:decoding:)``.
     public func fetch<Endpoint: ModelEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Model {
         try await fetch(endpoint, decoding: endpoint.decoding)
     }
@@ -169,8 +173,15 @@ extension NetworkClient {
         try await fetch(endpoint(.get, path, query, headers), as: model)
     }
 
-    /// Gets a resource below the base URL, as ``get(_:query:headers:as:)`` does, and returns the
-    /// response.
+    /// Gets a resource below the base URL.
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    /// - Returns: The response.
+    /// - Throws: What ``response(for:options:)`` throws; ``NetworkError`` with the code
+    ///   `invalidRequest` if the client has no base URL.
     @discardableResult
     public func get(
         _ path: URLPath,
@@ -180,9 +191,17 @@ extension NetworkClient {
         try await response(for: endpoint(.get, path, query, headers))
     }
 
-    /// Deletes a resource below the base URL
-    /// ([RFC 9110 §9.3.5](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.5)), and decodes the
-    /// response's JSON, as ``get(_:query:headers:as:)`` does.
+    /// Deletes a resource below the base URL, and decodes the response's JSON
+    /// ([RFC 9110 §9.3.5](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.5)).
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    ///   - model: The type of the model.
+    /// - Returns: The model.
+    /// - Throws: The errors of ``fetch(_:decoding:)``; ``NetworkError`` with the code
+    ///   `invalidRequest` if the client has no base URL.
     public func delete<Model: Decodable & SendableMetatype>(
         _ path: URLPath,
         query: URLQuery = [:],
@@ -192,8 +211,15 @@ extension NetworkClient {
         try await fetch(endpoint(.delete, path, query, headers), as: model)
     }
 
-    /// Deletes a resource below the base URL, as ``delete(_:query:headers:as:)`` does, and returns
-    /// the response.
+    /// Deletes a resource below the base URL.
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    /// - Returns: The response.
+    /// - Throws: What ``response(for:options:)`` throws; ``NetworkError`` with the code
+    ///   `invalidRequest` if the client has no base URL.
     @discardableResult
     public func delete(
         _ path: URLPath,
@@ -251,9 +277,19 @@ extension NetworkClient {
         try await response(for: endpoint(.post, path, query, headers) { body })
     }
 
-    /// Replaces a resource below the base URL with JSON
-    /// ([RFC 9110 §9.3.4](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.4)), and decodes the
-    /// response's JSON, as ``post(_:json:query:headers:as:)`` does.
+    /// Replaces a resource with JSON below the base URL, and decodes the response's JSON
+    /// ([RFC 9110 §9.3.4](https://www.rfc-editor.org/rfc/rfc9110#section-9.3.4)).
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - value: The value that the body contains as JSON.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    ///   - model: The type of the model.
+    /// - Returns: The model.
+    /// - Throws: The errors of ``fetch(_:decoding:)``; ``NetworkError`` with the code
+    ///   `requestNotMade` if the value can't be encoded, and `invalidRequest` if the client has no
+    ///   base URL.
     public func put<Model: Decodable & SendableMetatype>(
         _ path: URLPath,
         json value: some Encodable & Sendable,
@@ -264,8 +300,17 @@ extension NetworkClient {
         try await fetch(endpoint(.put, path, query, headers) { try .json(value) }, as: model)
     }
 
-    /// Replaces a resource below the base URL with a body, as ``post(_:body:query:headers:)`` sends
-    /// it.
+    /// Replaces a resource below the base URL.
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. By default, the request
+    ///     has none.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    /// - Returns: The response.
+    /// - Throws: What ``response(for:options:)`` throws; ``NetworkError`` with the code
+    ///   `invalidRequest` if the client has no base URL.
     @discardableResult
     public func put(
         _ path: URLPath,
@@ -276,9 +321,19 @@ extension NetworkClient {
         try await response(for: endpoint(.put, path, query, headers) { body })
     }
 
-    /// Changes a resource below the base URL with JSON
-    /// ([RFC 5789](https://www.rfc-editor.org/rfc/rfc5789)), and decodes the response's JSON, as
-    /// ``post(_:json:query:headers:as:)`` does.
+    /// Changes a resource with JSON below the base URL, and decodes the response's JSON
+    /// ([RFC 5789](https://www.rfc-editor.org/rfc/rfc5789)).
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - value: The value that the body contains as JSON.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    ///   - model: The type of the model.
+    /// - Returns: The model.
+    /// - Throws: The errors of ``fetch(_:decoding:)``; ``NetworkError`` with the code
+    ///   `requestNotMade` if the value can't be encoded, and `invalidRequest` if the client has no
+    ///   base URL.
     public func patch<Model: Decodable & SendableMetatype>(
         _ path: URLPath,
         json value: some Encodable & Sendable,
@@ -289,8 +344,17 @@ extension NetworkClient {
         try await fetch(endpoint(.patch, path, query, headers) { try .json(value) }, as: model)
     }
 
-    /// Changes a resource below the base URL with a body, as ``post(_:body:query:headers:)`` sends
-    /// it.
+    /// Changes a resource below the base URL.
+    ///
+    /// - Parameters:
+    ///   - path: The path below the client's base URL; see ``URLPath``.
+    ///   - body: The body, such as `.json(…)`, `.form(…)` or `.file(…)`. By default, the request
+    ///     has none.
+    ///   - query: The parameters after the path. The default is empty.
+    ///   - headers: The header fields. The default is empty.
+    /// - Returns: The response.
+    /// - Throws: What ``response(for:options:)`` throws; ``NetworkError`` with the code
+    ///   `invalidRequest` if the client has no base URL.
     @discardableResult
     public func patch(
         _ path: URLPath,

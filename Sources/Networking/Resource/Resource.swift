@@ -112,6 +112,8 @@ extension ModelEndpoint where Model == Void {
 /// ```
 public protocol RequestConvertible: Sendable {
     /// Returns the request with its settings.
+    ///
+    /// - Returns: The resource.
     func makeResource() -> Resource
 }
 

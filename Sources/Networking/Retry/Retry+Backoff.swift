@@ -164,7 +164,10 @@ extension Retry {
             self.throttlingCost = max(0, throttlingCost)
         }
 
-        /// Returns the number of tokens left for the origin of a URL.
+        /// Returns the number of tokens left for an origin.
+        ///
+        /// - Parameter url: Any URL of the origin.
+        /// - Returns: The number of tokens.
         public func balance(for url: URL) -> Int {
             guard let origin = HTTPOrigin(url) else { return capacity }
             return balances.withLock { $0[origin] ?? capacity }

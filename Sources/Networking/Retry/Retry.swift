@@ -102,9 +102,18 @@ public enum Retry {
 
         private let rule: Rule
 
-        /// Returns a policy with a maximum number of retries, at once or after the delay that the
-        /// server asks for; the other parameters are those of
-        /// ``backoff(_:when:maximumServerDelay:date:)``.
+        /// Returns a policy that retries a number of times: at once, or after the delay that the
+        /// server asks for.
+        ///
+        /// - Parameters:
+        ///   - retries: The maximum number of attempts after the first. With 0, the first failure
+        ///     is final.
+        ///   - condition: The failures to retry. The default is ``Condition/safeToRepeat``.
+        ///   - maximumServerDelay: The longest `Retry-After` to wait for. A longer one ends the
+        ///     retries. The default is 60 seconds.
+        ///   - date: Returns the current date, for a `Retry-After` that contains a date.
+        /// - Returns: A policy that returns `retry`, or `retryAfter` if the server asks for a
+        ///   delay, and `noRetry` when the retries are used up.
         public static func maxRetries(
             _ retries: Int,
             when condition: Condition = .safeToRepeat,
@@ -144,7 +153,10 @@ public enum Retry {
             }
         }
 
-        /// Returns a policy that takes a custom rule's action after every failure.
+        /// Returns a policy that applies a custom rule to every failure.
+        ///
+        /// - Parameter rule: Returns the action to take after a failure.
+        /// - Returns: A policy that returns the rule's action.
         public static func custom(_ rule: @escaping Rule) -> Self { Self(rule: rule) }
 
         /// Returns the policy's action for a failure.
@@ -155,7 +167,9 @@ public enum Retry {
     public struct Condition: Sendable {
         let predicate: @Sendable (FailedRequest) -> Bool
 
-        /// Creates a condition from a closure that returns whether the policy applies to a failure.
+        /// Creates a condition.
+        ///
+        /// - Parameter predicate: Returns whether the policy applies to a failure.
         public init(_ predicate: @escaping @Sendable (FailedRequest) -> Bool) {
             self.predicate = predicate
         }
@@ -184,8 +198,15 @@ public enum Retry {
 }
 
 extension Retry.Action {
-    /// Returns the action with the higher priority, from highest to lowest: `noRetry` (the first),
-    /// `retryAfter` (the longer delay), `retry`, `none`.
+    /// Returns the action with the higher priority.
+    ///
+    /// From highest to lowest: `noRetry` (the first), `retryAfter` (the longer delay), `retry`,
+    /// `none`.
+    ///
+    /// - Parameters:
+    ///   - first: The earlier action.
+    ///   - second: The later action.
+    /// - Returns: The action that applies.
     public static func highestPriority(_ first: Self, _ second: Self) -> Self {
         switch (first, second) {
         case (.noRetry, _): first

@@ -12,6 +12,8 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
     let iterator: Iterator
 
     /// Creates an iterator, which sends the request when it's first used.
+    ///
+    /// - Returns: The iterator.
     public func makeAsyncIterator() -> Iterator { iterator }
 
     /// An iterator over the values.

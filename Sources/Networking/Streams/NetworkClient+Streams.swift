@@ -86,8 +86,14 @@ extension HTTPResponseBody {
         ServerSentEvents(stream: EventStream(self, maximumEventSize: maximumEventSize))
     }
 
-    /// Returns the JSON values in the body, whose position all iterators share, as
-    /// ``NetworkClient/values(of:for:framing:decoder:maximumValueSize:options:)`` does.
+    /// Returns the JSON values in the body, decoded while they're received.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the values.
+    ///   - framing: The way in which the values are separated. The default is one per line.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
+    /// - Returns: The values, which end with the body. All iterators share its position.
     public func values<Value: Decodable & SendableMetatype>(
         of type: Value.Type = Value.self,
         framing: JSONFraming = .lines,

@@ -13,6 +13,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     let stream: EventStream
 
     /// Creates an iterator, which connects when it's first used.
+    ///
+    /// - Returns: The iterator.
     public func makeAsyncIterator() -> Iterator { Iterator(stream: stream) }
 
     /// An iterator over events.
@@ -57,8 +59,13 @@ public struct ServerSentEvent: Sendable, Hashable {
         self.retry = retry
     }
 
-    /// Decodes the data as JSON; an error is a ``NetworkError`` with the code `decoding` and a
-    /// ``DecodingFailure`` as its cause.
+    /// Decodes the data as JSON.
+    ///
+    /// - Parameters:
+    ///   - model: The type of the model.
+    ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
+    /// - Returns: The model.
+    /// - Throws: ``NetworkError`` with the code `decoding` and a ``DecodingFailure`` as its cause.
     public func decode<Model: Decodable>(
         as model: Model.Type = Model.self,
         decoder: JSONDecoder = JSONDecoder()

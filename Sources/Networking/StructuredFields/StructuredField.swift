@@ -175,16 +175,25 @@ extension StructuredField {
             self.members = members
         }
 
-        /// Parses a field, as ``Item/init(parsing:limits:)`` does; a missing field is an empty
-        /// list.
+        /// Parses a field; a missing field is an empty list.
+        ///
+        /// - Parameters:
+        ///   - lines: The field's values, in order; see ``HTTPHeaders/values(for:)``.
+        ///   - limits: The largest field to accept.
+        /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
+        ///   large.
         public init(parsing lines: [String], limits: Limits = Limits()) throws(NetworkError) {
             self = try StructuredFieldParser.whole(lines, limits) { parser throws(NetworkError) in
                 try parser.list()
             }
         }
 
-        /// Serializes the list, as ``Item/serialized()`` does; the field of an empty list must not
-        /// be sent.
+        /// Serializes the list.
+        ///
+        /// - Returns: The field's value. It's empty for an empty list, whose field must not be
+        ///   sent.
+        /// - Throws: ``NetworkError`` with the code `invalidField` for a value that can't be sent,
+        ///   such as a string with a line break.
         public func serialized() throws(NetworkError) -> String {
             try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
         }
@@ -200,7 +209,10 @@ extension StructuredField {
         private var entries: [Entry] = []
         private var positions: [String: Int] = [:]
 
-        /// Creates keyed values in order; the last value of a repeated key is used.
+        /// Creates keyed values.
+        ///
+        /// - Parameter members: The keys and values, in order. The last value of a repeated key is
+        ///   used.
         public init(_ members: [(String, Value)] = []) {
             for (key, value) in members { self[key] = value }
         }
@@ -211,6 +223,9 @@ extension StructuredField {
         /// The value of a key, or `nil` if it's missing.
         ///
         /// A new value of an existing key keeps its position. A new key is appended.
+        ///
+        /// - Parameter key: The key.
+        /// - Returns: The value.
         public subscript(key: String) -> Value? {
             get { positions[key].map { entries[$0].value } }
             set {
@@ -243,14 +258,24 @@ extension StructuredField.KeyedValues: RandomAccessCollection {
     public var startIndex: Int { 0 }
     /// The position after the last value.
     public var endIndex: Int { entries.count }
-    /// The key and the value at a valid position.
+    /// The value at a position.
+    ///
+    /// - Parameter position: A valid position.
+    /// - Returns: The key and the value.
     public subscript(position: Int) -> (key: String, value: Value) { (entries[position].key, entries[position].value) }
 }
 
 extension StructuredField.Dictionary {
-    /// Parses a field, as ``StructuredField/Item/init(parsing:limits:)`` does; a missing field is
-    /// an empty dictionary, and the last member of a repeated key is used, in the position of the
-    /// first.
+    /// Parses a field.
+    ///
+    /// A missing field is an empty dictionary. Of a repeated key, the last member is used, in the
+    /// position of the first.
+    ///
+    /// - Parameters:
+    ///   - lines: The field's values, in order; see ``HTTPHeaders/values(for:)``.
+    ///   - limits: The largest field to accept.
+    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed or too
+    ///   large.
     public init(parsing lines: [String], limits: StructuredField.Limits = .init()) throws(NetworkError) {
         self = try StructuredFieldParser.whole(lines, limits) { parser throws(NetworkError) in
             try parser.dictionary(uniqueKeys: false)
@@ -264,8 +289,12 @@ extension StructuredField.Dictionary {
         }
     }
 
-    /// Serializes the dictionary, as ``StructuredField/Item/serialized()`` does; the field of an
-    /// empty dictionary must not be sent.
+    /// Serializes the dictionary.
+    ///
+    /// - Returns: The field's value. It's empty for an empty dictionary, whose field must not be
+    ///   sent.
+    /// - Throws: ``NetworkError`` with the code `invalidField` for a key or value that can't be
+    ///   sent, such as a string with a line break.
     public func serialized() throws(NetworkError) -> String {
         try StructuredFieldSerializer.text { serializer throws(NetworkError) in try serializer.append(self) }
     }

@@ -55,7 +55,10 @@ public struct ConnectionPoolState: Sendable, Equatable {
         self.engines = engines
     }
 
-    /// The state of a URL's origin, or `nil` if the transport hasn't used the origin.
+    /// Returns the state of a URL's origin.
+    ///
+    /// - Parameter url: An absolute `http` or `https` URL.
+    /// - Returns: The state, or `nil` if the transport hasn't used the origin.
     public subscript(url: URL) -> Origin? {
         guard let origin = HTTPOrigin(url) else { return nil }
         return origins.first { $0.host == origin.host && $0.port == origin.port && $0.scheme == origin.scheme }

@@ -70,8 +70,16 @@ public struct ClientIdentity: Sendable {
         try self.init(IdentitySource.pkcs12([UInt8](pkcs12), password: password))
     }
 
-    /// Creates an identity from a PKCS#12 file, which is read once, as ``init(pkcs12:password:)``
-    /// does; another error is ``TrustConfigurationError/Code/unreadableFile``.
+    /// Creates an identity from a PKCS#12 file, which is read once.
+    ///
+    /// For a file that's replaced while the process runs, use
+    /// ``reloading(pkcs12File:password:onFailure:)``.
+    ///
+    /// - Parameters:
+    ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
+    ///   - password: Returns the password. Not called if the file opens without one.
+    /// - Throws: The errors of ``init(certificateChain:privateKey:password:)``, and
+    ///   ``TrustConfigurationError/Code/unreadableFile``.
     public init(pkcs12File: String, password: Password? = nil) throws {
         try self.init(IdentitySource.pkcs12File(pkcs12File, password: password).load())
     }
@@ -122,8 +130,15 @@ public struct ClientIdentity: Sendable {
         return ClientIdentity { identity.current() }
     }
 
-    /// Returns an identity that's read from a PKCS#12 file, and read again when it changes, like
-    /// those of ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
+    /// Returns an identity that's read from a PKCS#12 file, and read again when it changes.
+    ///
+    /// - Parameters:
+    ///   - pkcs12File: The path of a `.p12` or `.pfx` file.
+    ///   - password: Returns the password, each time the file is read.
+    ///   - onFailure: Receives the error, as for
+    ///     ``reloading(certificateChainFile:privateKeyFile:password:onFailure:)``.
+    /// - Returns: An identity that changes with the file.
+    /// - Throws: The errors of ``init(pkcs12File:password:)``, if the file can't be used now.
     public static func reloading(
         pkcs12File: String,
         password: Password? = nil,

@@ -94,7 +94,10 @@ public struct TrustRoots: Sendable {
         return Self(includesSystem: false, certificates: roots)
     }
 
-    /// Returns trust roots that also contain others.
+    /// Returns trust roots that also contain other certificates.
+    ///
+    /// - Parameter other: The trust roots to add.
+    /// - Returns: The combined trust roots.
     public func adding(_ other: TrustRoots) -> TrustRoots {
         TrustRoots(
             includesSystem: includesSystem || other.includesSystem,

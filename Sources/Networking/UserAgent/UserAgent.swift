@@ -14,8 +14,12 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         private let name: String
         private let version: String
 
-        /// Creates a product, in which characters that it can't contain, such as a space, become
-        /// `_`.
+        /// Creates a product.
+        ///
+        /// - Parameters:
+        ///   - name: The name. Characters that a product can't contain, such as a space, become
+        ///     `_`.
+        ///   - version: The version. The same replacement applies.
         public init(name: String, version: String) {
             self.name = Self.token(name)
             self.version = Self.token(version)
@@ -75,8 +79,13 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         self.kernel = kernel ?? self.kernel
     }
 
-    /// Creates a user agent with an application's name and version; the other values come from the
-    /// process and the machine.
+    /// Creates a user agent with an application's name and version.
+    ///
+    /// The other values come from the process and the machine.
+    ///
+    /// - Parameters:
+    ///   - applicationName: The application's name.
+    ///   - applicationVersion: The application's version.
     public init(applicationName: String, applicationVersion: Version) {
         self.init(applicationName: applicationName, applicationVersion: applicationVersion.description)
     }

@@ -77,8 +77,13 @@ public struct Version: Hashable, Sendable, LosslessStringConvertible, Comparable
     /// The numbers, separated by dots.
     public var description: String { "\(major).\(minor).\(increment)" }
 
-    /// Returns whether a version is older than another, comparing the first, then the second, then
-    /// the third number.
+    /// Returns a Boolean value that indicates whether a version is older than another, comparing
+    /// the first, then the second, then the third number.
+    ///
+    /// - Parameters:
+    ///   - left: A version.
+    ///   - right: Another version.
+    /// - Returns: `true` if the left version is older.
     public static func < (left: Self, right: Self) -> Bool {
         (left.major, left.minor, left.increment) < (right.major, right.minor, right.increment)
     }

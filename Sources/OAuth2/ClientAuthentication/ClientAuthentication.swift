@@ -142,6 +142,11 @@ public struct ClientSecretPost: ClientAuthentication {
 
 extension ClientAuthentication where Self == ClientSecretPost {
     /// The client's secret in the form: `client_secret_post`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - secret: The client's secret.
+    /// - Returns: The authentication.
     public static func clientSecretPost(clientID: String, secret: Secret) -> Self {
         Self(clientID: clientID, secret: secret)
     }
@@ -211,5 +216,8 @@ extension ClientAuthentication where Self == MutualTLSAuthentication {
     /// A certificate ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)):
     /// `tls_client_auth` if the server trusts its issuer, `self_signed_tls_client_auth` if the
     /// server knows the certificate itself.
+    ///
+    /// - Parameter clientID: The client's identifier.
+    /// - Returns: The authentication.
     public static func tlsClientAuth(clientID: String) -> Self { Self(.none(clientID: clientID)) }
 }

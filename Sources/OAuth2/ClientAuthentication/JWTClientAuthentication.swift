@@ -195,6 +195,9 @@ public struct AssertionAudience: Sendable {
     public static let requestURL = Self { $0.endpoint.absoluteString }
 
     /// A custom audience.
+    ///
+    /// - Parameter value: The audience.
+    /// - Returns: The audience.
     public static func custom(_ value: String) -> Self { Self { _ in value } }
 }
 

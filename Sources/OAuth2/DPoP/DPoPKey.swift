@@ -45,6 +45,9 @@ public struct DPoPKey: Sendable {
     }
 
     /// The key of a proof generator, such as one in a key management service.
+    ///
+    /// - Parameter generator: The generator that creates the proofs.
+    /// - Returns: The key.
     public static func generator(_ generator: DPoPProofGenerator) -> Self { Self(kind: .fixed(generator)) }
 
     func bound(to record: TokenRecord?) throws(OAuth2Error) -> BoundKey {

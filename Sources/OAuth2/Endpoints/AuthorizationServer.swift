@@ -120,6 +120,8 @@ public struct AuthorizationServer: Sendable, Hashable {
     /// Returns the server with its endpoints replaced by their mutual TLS aliases, for a client
     /// that presents a certificate to authenticate or to have tokens bound to it
     /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
+    ///
+    /// - Returns: The server with the aliases.
     public func usingMutualTLSAliases() -> AuthorizationServer {
         var server = self
         if let alias = mutualTLSAliases["token_endpoint"] { server.tokenEndpoint = alias }
@@ -221,6 +223,9 @@ public struct WellKnownDocument: Sendable, Hashable {
     public static let oauth2 = Self(wrapped: .oauth2)
 
     /// A custom URL, whose document must still name the issuer.
+    ///
+    /// - Parameter url: The document's URL.
+    /// - Returns: The location.
     public static func location(_ url: URL) -> Self { Self(wrapped: .location(url)) }
 
     /// - Throws: ``OAuth2Error`` with the code `invalidIssuer` or `insecureTransport`.

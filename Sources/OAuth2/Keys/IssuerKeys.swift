@@ -107,9 +107,15 @@ public struct IssuerKeys: Sendable {
     }
 
     /// Returns the keys of a set that the application created.
+    ///
+    /// - Parameter keySet: The set.
+    /// - Returns: The keys.
     public static func remote(_ keySet: RemoteKeySet) -> IssuerKeys { IssuerKeys(.remote(keySet)) }
 
     /// Returns keys that don't change.
+    ///
+    /// - Parameter keys: The keys.
+    /// - Returns: The keys.
     public static func fixed(_ keys: JWKSet) -> IssuerKeys { IssuerKeys(.fixed(keys)) }
 
     /// Returns a single key, such as a client's secret for HS256.

@@ -69,10 +69,30 @@ extension ValidationPolicy {
 
     /// Returns the policy for an ID token of a well-known provider.
     ///
-    /// It has the rules and the other parameters of
-    /// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)``,
-    /// and the rules of the provider. The authorized parties are the clients that `azp` may name
-    /// instead of the client, because they request tokens for it; none by default.
+    /// It has the rules of
+    /// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)``
+    /// and those of the provider.
+    ///
+    /// - Parameters:
+    ///   - provider: The provider.
+    ///   - clientID: The client's ID at the provider.
+    ///   - nonce: The nonce of the authentication request, or `nil` if it had none. An empty nonce
+    ///     rejects every token.
+    ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
+    ///     `nil`.
+    ///   - code: The authorization code that came with the ID token from the authorization
+    ///     endpoint, for `c_hash`. The default is `nil`.
+    ///   - maximumAuthenticationAge: The `max_age` of the authentication request. The default is
+    ///     `nil`.
+    ///   - state: The `state` that came with the ID token from the authorization endpoint, for
+    ///     `s_hash`. The default is `nil`.
+    ///   - acrValues: The accepted authentication context classes. The default, an empty array,
+    ///     accepts any or none.
+    ///   - trustedAudiences: The audiences that `aud` may name in addition to the client. The
+    ///     default is an empty array.
+    ///   - authorizedParties: The clients that `azp` may name instead of the client, because they
+    ///     request tokens for it. The default is an empty array.
+    /// - Returns: The policy.
     public static func idToken(
         provider: TokenIssuer,
         clientID: String,
