@@ -117,7 +117,13 @@ extension Download {
 }
 
 extension NetworkClient {
-    /// Downloads a resource to a file in an existing folder, as the target `.file(file)` does.
+    /// Downloads a resource to a file.
+    ///
+    /// - Parameters:
+    ///   - source: A URL, a request, an endpoint or a resource.
+    ///   - file: The file. Its folder must exist.
+    ///   - options: The options of the download.
+    /// - Returns: The download, which has begun.
     public func download(
         _ source: some RequestConvertible,
         to file: URL,
