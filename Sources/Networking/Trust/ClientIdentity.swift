@@ -276,7 +276,9 @@ final class ReloadedIdentity: Sendable {
     private static func stamp(_ path: String) -> [Int]? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
-        let identity = [Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino)]
-        return identity + [status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+        // The time as its bytes: the compiler can take another module for the owner of `tv_sec`.
+        let time = unsafe withUnsafeBytes(of: status.st_mtim) { bytes in unsafe bytes.map { Int($0) } }
+        let number = Int(truncatingIfNeeded: status.st_ino)
+        return [Int(truncatingIfNeeded: status.st_dev), number, status.st_size] + time
     }
 }
