@@ -65,7 +65,7 @@ struct CurlSubmission: Sendable {
 
     enum Recipient: Sendable {
         /// Receives the whole response at once, with a single wake-up.
-        case whole(CurlCaller)
+        case whole(CheckedContinuation<Outcome, Never>)
         /// Receives the head first and then the body in parts.
         case parts(CurlResponseStream)
     }
@@ -83,7 +83,7 @@ struct CurlSubmission: Sendable {
     func fail(_ error: any Error) {
         guard exchange.claimOutcome() else { return }
         switch recipient {
-        case .whole(let caller): caller.receive(.failure(error))
+        case .whole(let continuation): continuation.resume(returning: .failure(error))
         case .parts(let stream): stream.end(.failure(error))
         }
     }
@@ -95,23 +95,8 @@ struct CurlSubmission: Sendable {
     }
 }
 
-/// The caller of a whole response.
-///
-/// It's a class because the layout of a continuation, and of what contains one, is known only at
-/// runtime: each copy would be a call.
-final class CurlCaller: Sendable {
-    private let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
-
-    init(_ continuation: CheckedContinuation<CurlSubmission.Outcome, Never>) {
-        self.continuation = continuation
-    }
-
-    /// Only once.
-    func receive(_ outcome: CurlSubmission.Outcome) { continuation.resume(returning: outcome) }
-}
-
 struct CurlDelivery {
-    let caller: CurlCaller
+    let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
     let outcome: CurlSubmission.Outcome
 }
 

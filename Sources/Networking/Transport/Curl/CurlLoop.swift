@@ -334,7 +334,7 @@ final class CurlLoop {
     /// Delivers the outcomes in one batch: the first wakes a thread, and the others find it awake.
     private func deliver() {
         guard !deliveries.isEmpty else { return }
-        for delivery in deliveries { delivery.caller.receive(delivery.outcome) }
+        for delivery in deliveries { delivery.continuation.resume(returning: delivery.outcome) }
         deliveries.removeAll(keepingCapacity: true)
     }
 

@@ -141,13 +141,13 @@ final class CurlTransfer {
         // The watchdog may have ended the request.
         guard exchange.claimOutcome() else { return nil }
         switch submission.recipient {
-        case .whole(let caller):
+        case .whole(let continuation):
             let whole = response(
                 isDecoded: isDecoded && receivedCount > 0,
                 body: isCut ? Data() : body,
                 trailers: head.trailers
             )
-            return CurlDelivery(caller: caller, outcome: failure.map(Result.failure) ?? .success(whole))
+            return CurlDelivery(continuation: continuation, outcome: failure.map(Result.failure) ?? .success(whole))
         case .parts(let stream):
             if !(failure is CancellationError), (failure as? NetworkError)?.code != .closed { begin(stream) }
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))

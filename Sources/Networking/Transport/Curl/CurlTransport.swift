@@ -97,8 +97,7 @@ public final class CurlTransport: HTTPTransport {
             await withCheckedContinuation { continuation in
                 let recipient: CurlSubmission.Recipient =
                     limits.streamsBody
-                    ? .parts(CurlResponseStream(exchange.identifier, engine, head: continuation))
-                    : .whole(CurlCaller(continuation))
+                    ? .parts(CurlResponseStream(exchange.identifier, engine, head: continuation)) : .whole(continuation)
                 engine.submit(CurlSubmission(exchange: exchange, recipient: recipient))
             }
         } onCancel: {
