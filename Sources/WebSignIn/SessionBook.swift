@@ -227,7 +227,7 @@ struct SessionBook: Sendable {
 
     /// The marks of logouts.
     ///
-    /// A session ends with a mark that its sign-in hadn't seen, whatever the clocks of hosts say.
+    /// A session ends with a mark that its sign-in hadn't seen, even if the hosts' clocks differ.
     func endings(of identity: Identity) async throws(SignInError) -> [StoredSessionValue] {
         var endings: [StoredSessionValue] = []
         for mark in LogoutMark.marks(of: identity) {

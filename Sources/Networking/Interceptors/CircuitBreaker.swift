@@ -80,7 +80,7 @@ public final class CircuitBreaker: RequestInterceptor {
         let now = timeSource.now()
         state.withLock { state in
             if state.circuits[origin] == nil, state.circuits.count >= state.sweepCount {
-                state.circuits = state.circuits.filter { !$0.value.isIdle(at: now) }
+                state.circuits = state.circuits.filter { !$0.value.isIdle(at: now, rules) }
                 state.sweepCount = max(64, state.circuits.count * 2)
             }
             state.circuits[origin, default: Circuit()].count(outcome, isProbe: passage == .probe, at: now, rules)
@@ -131,10 +131,13 @@ struct Circuit {
         }
     }
 
-    /// A new circuit would do the same.
-    func isIdle(at now: ContinuousClock.Instant) -> Bool {
-        guard case .closed = phase else { return false }
-        return windowEnd.map { now >= $0 } ?? true
+    /// What the circuit knows is older than a window.
+    func isIdle(at now: ContinuousClock.Instant, _ rules: CircuitBreaker.Rules) -> Bool {
+        switch phase {
+        case .closed: windowEnd.map { now >= $0 } ?? true
+        case .open(let end): now - end >= rules.window
+        case .probing: false
+        }
     }
 
     mutating func passage(at now: ContinuousClock.Instant) -> Passage {

@@ -72,14 +72,16 @@ package protocol AuthenticationSession: Sendable {
     /// Adds the credential to a request that has none of an earlier attempt.
     mutating func authenticate(_ request: inout HTTPRequest, _ context: InterceptorContext) async throws
 
-    /// Returns the action after a response from the server that the credential is for, with the
-    /// error for a status that isn't accepted.
-    mutating func evaluate(
-        _ response: HTTPResponse,
-        to request: HTTPRequest,
-        _ error: ServerError?,
-        _ context: @autoclosure () -> InterceptorContext
-    ) async -> Retry.Action
+    /// Returns the action after a response from the server that the credential is for.
+    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action
+}
+
+package struct AuthenticationAnswer: Sendable {
+    package let request: HTTPRequest
+    package let response: HTTPResponse
+    /// The error for a status that isn't accepted.
+    package let error: ServerError?
+    package let context: InterceptorContext
 }
 
 package struct AuthenticationInterceptor: RequestInterceptor {
@@ -102,8 +104,14 @@ package struct AuthenticationInterceptor: RequestInterceptor {
             let response = try await next(attempt)
             guard response.isFromServer, response.isFromFirstOrigin else { return response }
             let error = operation.error(for: response, to: attempt)
+            let answer = AuthenticationAnswer(
+                request: attempt,
+                response: response,
+                error: error,
+                context: operation.latestContext
+            )
             let delay: Duration
-            switch await session.evaluate(response, to: attempt, error, operation.latestContext) {
+            switch await session.evaluate(answer) {
             case .none: return response
             case .noRetry(let reason):
                 operation.end(reason)
@@ -135,15 +143,10 @@ private struct URLRequestSession: AuthenticationSession {
         }
     }
 
-    func evaluate(
-        _ response: HTTPResponse,
-        to request: HTTPRequest,
-        _ error: ServerError?,
-        _ context: @autoclosure () -> InterceptorContext
-    ) async -> Retry.Action {
-        guard let error else { return .none }
+    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        guard let error = answer.error else { return .none }
         return await authenticator.evaluateFailedRequest(
-            FailedRequest(request, response: response, error: error, context: context())
+            FailedRequest(answer.request, response: answer.response, error: error, context: answer.context)
         )
     }
 
@@ -242,14 +245,9 @@ private struct ProvidedTokenSession: AuthenticationSession {
         request.headers["Authorization"] = "Bearer \(token)"
     }
 
-    mutating func evaluate(
-        _ response: HTTPResponse,
-        to request: HTTPRequest,
-        _ error: ServerError?,
-        _ context: @autoclosure () -> InterceptorContext
-    ) async -> Retry.Action {
-        guard error != nil, response.status == 401, replacement == nil else { return .none }
-        do { replacement = .success(try await nextToken(context())) } catch { replacement = .failure(error) }
+    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        guard answer.error != nil, answer.response.status == 401, replacement == nil else { return .none }
+        do { replacement = .success(try await nextToken(answer.context)) } catch { replacement = .failure(error) }
         // The next attempt throws an error.
         guard let token, let next = try? replacement?.get() else { return .retry }
         return next.utf8.elementsEqual(token.utf8) ? .none : .retry

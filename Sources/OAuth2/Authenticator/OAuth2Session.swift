@@ -116,14 +116,10 @@ struct OAuth2Session: AuthenticationSession {
 
     // MARK: Answers
 
-    func evaluate(
-        _ response: HTTPResponse,
-        to request: HTTPRequest,
-        _ error: ServerError?,
-        _ context: @autoclosure () -> InterceptorContext
-    ) async -> Retry.Action {
-        guard error != nil || credential?.proof != nil else { return .none }
-        return action(after: response, to: request, context().retryState, isRejected: error != nil)
+    func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        let isRejected = answer.error != nil
+        guard isRejected || credential?.proof != nil else { return .none }
+        return action(after: answer.response, to: answer.request, answer.context.retryState, isRejected: isRejected)
     }
 
     /// Returns the action after a response, and remembers the nonce and the clock of its server.

@@ -93,7 +93,37 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     let browser: Browser
     private let state = Mutex(State())
 
-    /// Creates an authenticator for one user.
+    /// Creates an authenticator for one user, whose tokens it keeps in memory.
+    ///
+    /// It sends nothing before the first request.
+    ///
+    /// - Parameters:
+    ///   - resource: The URL of the resource. Requests to its origin get the token.
+    ///   - client: The client's metadata. Its first redirect URI receives the user. Without other
+    ///     values, the client is a public one with the grant types `authorization_code` and
+    ///     `refresh_token`.
+    ///   - scope: The rule for the scope that the resource gets.
+    ///   - options: The options.
+    ///   - browser: The closure that sends the user to the authorization server.
+    public convenience init(
+        resource: URL,
+        client: ClientMetadata,
+        scope: Scope,
+        options: Options = Options(),
+        browser: @escaping Browser
+    ) {
+        self.init(
+            resource: resource,
+            client: client,
+            scope: scope,
+            user: "user",
+            store: InMemoryTokenStore(),
+            options: options,
+            browser: browser
+        )
+    }
+
+    /// Creates an authenticator for one user, whose tokens are in a store.
     ///
     /// It sends nothing before the first request.
     ///
@@ -104,16 +134,16 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     ///     `refresh_token`.
     ///   - scope: The rule for the scope that the resource gets.
     ///   - user: A name without secrets for the user. Users of the same name share their tokens in
-    ///     the store. The default is `user`, for a store of one user.
-    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///     the store, so there is no default.
+    ///   - store: The storage for tokens.
     ///   - options: The options.
     ///   - browser: The closure that sends the user to the authorization server.
     public init(
         resource: URL,
         client: ClientMetadata,
         scope: Scope,
-        user: String = "user",
-        store: any TokenStore = InMemoryTokenStore(),
+        user: String,
+        store: any TokenStore,
         options: Options = Options(),
         browser: @escaping Browser
     ) {
@@ -310,20 +340,15 @@ private struct ResourceSession: AuthenticationSession {
         inner = session
     }
 
-    mutating func evaluate(
-        _ response: HTTPResponse,
-        to request: HTTPRequest,
-        _ error: ServerError?,
-        _ context: @autoclosure () -> InterceptorContext
-    ) async -> Retry.Action {
-        let action = await inner?.evaluate(response, to: request, error, context()) ?? .none
-        guard let error, let cause = cause(of: error, to: request, action), signIns < Self.limit,
+    mutating func evaluate(_ answer: AuthenticationAnswer) async -> Retry.Action {
+        let action = await inner?.evaluate(answer) ?? .none
+        guard let error = answer.error, let cause = cause(of: error, to: answer.request, action), signIns < Self.limit,
             // The user has just met it, and the resource isn't satisfied.
             cause.demand == nil || cause.demand != demand
         else { return action }
         signIns += 1
         do {
-            demand = try await owner.connection(after: generation, cause, until: context().deadline).demand
+            demand = try await owner.connection(after: generation, cause, until: answer.context.deadline).demand
             return .retry
         } catch {
             return .noRetry(.custom(error))

@@ -54,7 +54,7 @@ extension OAuth2Error {
                 (Code.reauthenticationRequired, "rejects the grant; it may have expired or been revoked")
             case "invalid_token":
                 EndpointExchange.Credential.accessToken.rejection
-            // Auth0 and Spring Authorization Server have codes of their own.
+            // Auth0 and Spring Authorization Server send other codes.
             case nil where status == 401 && credential != nil, "access_denied" where status == 401:
                 (credential ?? .client).rejection
             default:

@@ -32,7 +32,7 @@ struct HTTPMessageTests {
         #expect(headers["@"] == nil && headers["`"] == nil)
     }
 
-    @Test("Converts a response to Foundation's type with repeated fields joined, whatever their case")
+    @Test("Converts a response to Foundation's type with repeated fields joined, in any case")
     func urlResponse() throws {
         let url = try #require(URL(string: "http://a.example/x"))
         let response = HTTPResponse(

@@ -163,13 +163,14 @@ struct CircuitBreakerTests {
         #expect(breaker.isOpen(for: url))
     }
 
-    @Test("Forgets the origins whose window has ended")
-    func manyOrigins() async throws {
-        let breaker = breaker()
-        let client = client(breaker, MockTransport { _ in HTTPTransportResponse(status: 200) })
+    @Test("Forgets the origins that weren't called for a window, also with an open circuit", arguments: [200, 500])
+    func manyOrigins(status: Int) async throws {
+        let breaker = breaker(minimum: 1)
+        let client = client(breaker, MockTransport { _ in HTTPTransportResponse(status: status) })
         for number in 0..<200 {
             let url = try #require(URL(string: "http://host\(number).example/"))
-            _ = try await client.makeRequest(URLRequest(url: url, timeoutInterval: .infinity))
+            _ = try? await client.makeRequest(URLRequest(url: url, timeoutInterval: .infinity))
+            #expect(breaker.isOpen(for: url) == (status == 500))
             time.advance(by: .seconds(30))
         }
         #expect(breaker.circuitCount <= 64)

@@ -88,7 +88,9 @@ public final class URLSessionTransport: HTTPTransport {
     /// Sends a request and returns its response.
     ///
     /// With ``HTTPTransportLimits/streamsBody``, this method returns as soon as URLSession reports
-    /// the header or, for a redirect, when the whole response has arrived. A body that's being
+    /// the header or, for a redirect, when the whole response has arrived. URLSession has no back
+    /// pressure: unread data is buffered in memory up to ``HTTPTransportLimits/maximumBodySize``,
+    /// and then the request fails with ``NetworkError/Code/bodyTooLarge``. A body that's being
     /// received keeps the transport alive.
     ///
     /// - Throws: ``NetworkError`` with the code `invalidRequest` before anything is sent,
