@@ -13,7 +13,7 @@ struct EndpointExchange: Sendable {
         var rejection: (code: OAuth2Error.Code, text: String) {
             switch self {
             case .client: (.invalidClient, "rejects the client's authentication; check the client ID and key")
-            case .accessToken: (.accessTokenRejected, "rejects the access token; it may have expired or been revoked")
+            case .accessToken: (.accessTokenRejected, "rejects the access token; it may be missing, expired or revoked")
             }
         }
     }
