@@ -75,12 +75,15 @@ enum AsynchronousWork {
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         guard cprocess_can_run_tasks() else { throw Unavailable() }
         let outcome = Outcome<Value>()
-        let work = Task { try await body() }
-        // A task frees its values before others learn that it has ended. If it signaled the end
-        // itself, the process could exit at the same time.
-        Task {
-            let result = await work.result
+        let work = Task {
+            let result: Result<Value, any Error>
+            do { result = .success(try await body()) } catch { result = .failure(error) }
             outcome.result.withLock { $0 = result }
+        }
+        // A task frees its values before others learn that it has ended. If it signaled the end
+        // itself, or had a result, the process could exit before they are freed.
+        Task {
+            await work.value
             outcome.semaphore.signal()
         }
         while true {
