@@ -212,4 +212,23 @@ struct MessageSignerTests {
         #expect(components.contains(ComponentIdentifier("signature-input").ofRequest))
         #expect(try await SignatureFixture(.fapi2Response).error(fapi, body: Data()) == nil)
     }
+
+    @Test("stops at the first component too many that a request's signatures cover", .shows("M13"))
+    func manyCoveredComponents() async throws {
+        let labels = (0..<100).map { label in
+            "s\(label)=(" + (0..<100).map { "\"x\";b\(label)-\($0)" }.joined(separator: " ") + ")"
+        }
+        let headers: HTTPHeaders = [
+            "Signature-Input": labels.joined(separator: ", "),
+            "Signature": (0..<100).map { "s\($0)=:AA==:" }.joined(separator: ", "),
+        ]
+        let request = HTTPMessage(method: .get, url: "https://api.example/", headers: headers)
+        let response = HTTPMessage(status: 401, headers: [:], request: request)
+        var components = [ComponentIdentifier("signature").ofRequest]
+        #expect(throws: HTTPSignatureError(.tooLarge, "")) { try components.coverSignatures(of: response) }
+        #expect(components.count == SignatureLimits.components)
+        await #expect(throws: HTTPSignatureError(.tooLarge, "")) {
+            _ = try await SignatureFixture(.fapi2Response).signed(response, body: Data())
+        }
+    }
 }
