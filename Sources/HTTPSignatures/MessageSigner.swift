@@ -137,7 +137,9 @@ public struct MessageSigner: Sendable {
         let lifetime = profile.lifetime ?? (demand?.asks(for: "expires") == true ? profile.maximumAge : nil)
         if let lifetime {
             let seconds = min(lifetime, profile.maximumLifetime ?? lifetime).components.seconds
-            parameters["expires"] = .integer(created + max(seconds, 1))
+            // A sum that overflows can't be sent: it has more than 15 digits.
+            let (end, overflow) = created.addingReportingOverflow(max(seconds, 1))
+            parameters["expires"] = .integer(overflow ? .max : end)
         }
         if let keyID { parameters["keyid"] = .string(keyID) }
         if profile.sendsAlgorithm || demand?.asks(for: "alg") == true, let name = key.httpSignatureName {

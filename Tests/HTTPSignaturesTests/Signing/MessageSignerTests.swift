@@ -46,6 +46,13 @@ struct MessageSignerTests {
         #expect(input.hasSuffix(#");created=1700000000;expires=1700000030;keyid="k1";alg="ed25519";tag="app""#))
     }
 
+    @Test("an end that a field can't represent is an error", arguments: [1_000_000_000_000_000, Int64.max])
+    func distantEnd(seconds: Int64) async throws {
+        var fixture = try SignatureFixture()
+        fixture.profile.lifetime = .seconds(seconds)
+        await #expect(throws: HTTPSignatureError(.invalidComponent, "")) { _ = try await fixture.signed() }
+    }
+
     @Test("hashes data, files and streams that can be read twice")
     func bodies() async throws {
         let fixture = try SignatureFixture()
