@@ -97,21 +97,34 @@ public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashabl
     /// Returns whether two identifiers have the same name and, in any order, the same parameters.
     public static func == (left: Self, right: Self) -> Bool {
         left.name.utf8.count == right.name.utf8.count && left.name.utf8.elementsEqual(right.name.utf8)
-            && (left.parameters == right.parameters || left.meaning == right.meaning)
+            && (left.parameters == right.parameters || left.hasParameters(of: right))
     }
 
-    /// Hashes the name and the parameters that select a part of the component.
+    /// Hashes the name and the parameters, independently of their order.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         guard !parameters.isEmpty else { return }
-        hasher.combine(parameters["key"])
-        hasher.combine(parameters["name"])
+        let hasKey = parameters["key"] != nil
+        hasher.combine(
+            parameters.reduce(0) { hash, parameter in
+                guard !hasKey || parameter.key != "sf" else { return hash }
+                var hasher = Hasher()
+                hasher.combine(parameter.key)
+                hasher.combine(parameter.value)
+                return hash ^ hasher.finalize()
+            }
+        )
     }
 
-    private var meaning: [String: StructuredField.BareItem] {
-        var meaning = Dictionary(parameters.map { ($0.key, $0.value) }) { _, last in last }
-        if meaning["key"] != nil { meaning["sf"] = nil }
-        return meaning
+    /// A key makes `sf` meaningless.
+    private func hasParameters(of other: Self) -> Bool {
+        let (hasKey, otherHasKey) = (parameters["key"] != nil, other.parameters["key"] != nil)
+        guard hasKey == otherHasKey else { return false }
+        func count(_ parameters: StructuredField.Parameters) -> Int {
+            parameters.count - (hasKey && parameters["sf"] != nil ? 1 : 0)
+        }
+        return count(parameters) == count(other.parameters)
+            && parameters.allSatisfy { hasKey && $0.key == "sf" || other.parameters[$0.key] == $0.value }
     }
 
     /// The identifier as in a signature base, such as `"content-digest";req`.

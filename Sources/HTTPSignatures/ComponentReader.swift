@@ -8,6 +8,14 @@ struct ComponentReader {
     let fieldTypes: [String: StructuredFieldType]
     /// The URL of the message or, for a response, of its request.
     private(set) var uri: TargetURI?
+    // A sender can cover many parts of one field or query, each of which is parsed only once.
+    private var query: QueryParameters?
+    private var dictionaries: [String: StructuredField.Dictionary] = [:]
+
+    init(message: HTTPMessage, fieldTypes: [String: StructuredFieldType]) {
+        self.message = message
+        self.fieldTypes = fieldTypes
+    }
 
     mutating func value(of component: ComponentIdentifier) throws(HTTPSignatureError) -> String {
         let source = try source(of: component)
@@ -34,7 +42,12 @@ struct ComponentReader {
 
     // MARK: Fields
 
-    private func field(_ component: ComponentIdentifier, in source: HTTPMessage) throws(HTTPSignatureError) -> String {
+    private mutating func field(
+        _ component: ComponentIdentifier,
+        in source: HTTPMessage
+    ) throws(HTTPSignatureError) -> String {
+        let key = component.text(of: "key")
+        if let key, let known = dictionaries[component.place] { return try member(key, of: component, in: known) }
         let fields = component.has("tr") ? source.trailers : source.headers
         var lines = fields.values(for: component.name)
         for index in lines.indices {
@@ -55,7 +68,11 @@ struct ComponentReader {
         guard lines.allSatisfy({ $0.utf8.allSatisfy { $0 < 0x80 } }) else {
             throw malformed(component, "isn't ASCII; cover it with “bs”")
         }
-        if let key = component.text(of: "key") { return try member(key, of: component, lines) }
+        if let key {
+            let dictionary = try dictionary(component, lines)
+            dictionaries[component.place] = dictionary
+            return try member(key, of: component, in: dictionary)
+        }
         guard component.has("sf") else { return lines.count == 1 ? lines[0] : lines.joined(separator: ", ") }
         guard let type = type(of: component.name) else {
             throw component.invalid("has “sf”, but the type of the structured field isn't known")
@@ -65,22 +82,27 @@ struct ComponentReader {
         }
     }
 
-    private func member(
-        _ key: String,
-        of component: ComponentIdentifier,
+    private func dictionary(
+        _ component: ComponentIdentifier,
         _ lines: [String]
-    ) throws(HTTPSignatureError) -> String {
+    ) throws(HTTPSignatureError) -> StructuredField.Dictionary {
         guard type(of: component.name) == .dictionary else {
             throw component.invalid("has “key”, but the field isn't known to be a dictionary")
         }
-        let member: StructuredField.Member?
         do throws(NetworkError) {
-            member = try StructuredField.Dictionary(parsing: lines)[key]
+            return try StructuredField.Dictionary(parsing: lines)
         } catch {
             throw malformed(component, "isn't a dictionary", cause: error)
         }
+    }
+
+    private func member(
+        _ key: String,
+        of component: ComponentIdentifier,
+        in dictionary: StructuredField.Dictionary
+    ) throws(HTTPSignatureError) -> String {
         do {
-            switch member {
+            switch dictionary[key] {
             case .item(let item)?: return try item.serialized()
             case .innerList(let list)?: return try list.serialized()
             case nil: break
@@ -137,9 +159,17 @@ struct ComponentReader {
             switch component.name {
             case "@status": throw component.invalid("isn't part of a request")
             case "@method": return method.rawValue
+            case "@query-param": return try queryParameters(of: url).value(of: component)
             default: return try parsed(url).value(of: component, target: target)
             }
         }
+    }
+
+    private mutating func queryParameters(of url: String) throws(HTTPSignatureError) -> QueryParameters {
+        if let query { return query }
+        let parameters = QueryParameters(try parsed(url).query ?? "")
+        query = parameters
+        return parameters
     }
 
     private mutating func parsed(_ url: String) throws(HTTPSignatureError) -> TargetURI {
@@ -162,6 +192,11 @@ struct ComponentReader {
     }
 }
 
+extension ComponentIdentifier {
+    /// The field in the message, its trailers or its request; no name has a semicolon.
+    fileprivate var place: String { name + (has("req") ? ";req" : "") + (has("tr") ? ";tr" : "") }
+}
+
 extension TargetURI {
     fileprivate func value(of component: ComponentIdentifier, target: String?) throws(HTTPSignatureError) -> String {
         switch component.name {
@@ -171,7 +206,6 @@ extension TargetURI {
         case "@request-target": return target ?? requestTarget
         case "@path": return path
         case "@query": return "?" + (query ?? "")
-        case "@query-param": return try QueryParameters.value(of: component, in: query ?? "")
         default: throw component.invalid("isn't a known derived component")
         }
     }
@@ -181,29 +215,36 @@ extension TargetURI {
 ///
 /// The query is parsed as `application/x-www-form-urlencoded`, and names and values are encoded
 /// again ([URL Standard](https://url.spec.whatwg.org/#application/x-www-form-urlencoded)).
-enum QueryParameters {
-    /// Throws `invalidComponent` if the parameter occurs more than once or its value isn't UTF-8.
-    static func value(of component: ComponentIdentifier, in query: String) throws(HTTPSignatureError) -> String {
-        let name = component.text(of: "name") ?? ""
-        var value: [UInt8]?
+struct QueryParameters {
+    /// By encoded name; `nil` for a parameter that occurs more than once.
+    private var values: [String: [UInt8]?] = [:]
+
+    init(_ query: String) {
         for sequence in query.utf8.split(separator: UInt8(ascii: "&")) {
             let end = sequence.firstIndex(of: UInt8(ascii: "=")) ?? sequence.endIndex
-            let found = encoded(FormURLEncoded.decodeLeniently(sequence[..<end]))
-            guard found.utf8.elementsEqual(name.utf8) else { continue }
-            guard value == nil else { throw component.invalid("occurs more than once in the query; cover “@query”") }
-            value = FormURLEncoded.decodeLeniently(sequence[end...].dropFirst())
+            let name = Self.encoded(FormURLEncoded.decodeLeniently(sequence[..<end]))
+            let isFirst = values[name] == nil
+            let value = isFirst ? FormURLEncoded.decodeLeniently(sequence[end...].dropFirst()) : nil
+            values.updateValue(value, forKey: name)
         }
-        guard let value else {
+    }
+
+    /// Throws `invalidComponent` if the parameter occurs more than once or its value isn't UTF-8.
+    func value(of component: ComponentIdentifier) throws(HTTPSignatureError) -> String {
+        guard let found = values[component.text(of: "name") ?? ""] else {
             throw HTTPSignatureError(
                 .missingComponent,
                 "the query has no parameter for the component \(component.shown)"
             )
         }
+        guard let value = found else {
+            throw component.invalid("occurs more than once in the query; cover “@query”")
+        }
         // The standard would replace invalid bytes, so that different values look the same.
         guard String(validating: value, as: UTF8.self) != nil else {
             throw component.invalid("has a value that isn't UTF-8; cover “@query”")
         }
-        return encoded(value)
+        return Self.encoded(value)
     }
 
     static func encoded(_ octets: [UInt8]) -> String {

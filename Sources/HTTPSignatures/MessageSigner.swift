@@ -137,7 +137,9 @@ public struct MessageSigner: Sendable {
         let lifetime = profile.lifetime ?? (demand?.asks(for: "expires") == true ? profile.maximumAge : nil)
         if let lifetime {
             let seconds = min(lifetime, profile.maximumLifetime ?? lifetime).components.seconds
-            parameters["expires"] = .integer(created + max(seconds, 1))
+            // A sum that overflows can't be sent: it has more than 15 digits.
+            let (end, overflow) = created.addingReportingOverflow(max(seconds, 1))
+            parameters["expires"] = .integer(overflow ? .max : end)
         }
         if let keyID { parameters["keyid"] = .string(keyID) }
         if profile.sendsAlgorithm || demand?.asks(for: "alg") == true, let name = key.httpSignatureName {
@@ -236,12 +238,15 @@ extension [ComponentIdentifier] {
     /// identify its message ([RFC 9421
     /// §7.3.7](https://www.rfc-editor.org/rfc/rfc9421#section-7.3.7)).
     mutating func coverSignatures(of message: HTTPMessage) throws(HTTPSignatureError) {
-        for component in self where component.name == "signature" && !component.has("tr") {
+        let signatures = filter { $0.name == "signature" && !$0.has("tr") }
+        guard !signatures.isEmpty else { return }
+        var known = Set(self)
+        for component in signatures {
             var input = ComponentIdentifier("signature-input", parameters: component.parameters)
             if component.has("bs") || component.has("sf") { input = ComponentIdentifier("signature-input") }
             let isAboutRequest = component.has("req")
             if isAboutRequest, !input.has("req") { input = input.ofRequest }
-            cover(input)
+            try cover(input, &known)
             let source = isAboutRequest ? message.request : message
             let lines = source?.headers.values(for: "Signature-Input") ?? []
             let field: StructuredField.Dictionary
@@ -253,13 +258,19 @@ extension [ComponentIdentifier] {
                 guard case .innerList(let list) = member else { continue }
                 for item in list.items {
                     guard let covered = try? ComponentIdentifier(item) else { continue }
-                    cover(isAboutRequest ? covered.ofRequest : covered)
+                    try cover(isAboutRequest ? covered.ofRequest : covered, &known)
                 }
             }
         }
     }
 
-    private mutating func cover(_ component: ComponentIdentifier) {
-        if !contains(component) { append(component) }
+    /// The peer may have named any number of components.
+    private mutating func cover(
+        _ component: ComponentIdentifier,
+        _ known: inout Set<ComponentIdentifier>
+    ) throws(HTTPSignatureError) {
+        guard known.insert(component).inserted else { return }
+        try SignatureLimits.check(componentCount: count + 1)
+        append(component)
     }
 }

@@ -48,7 +48,9 @@ public struct MessageVerifier: Sendable {
     ///   - profile: The agreement with the signers. It must require components of every message.
     ///   - keys: The keys of the signers.
     ///   - replayCache: The store of used nonces. In a single process, all verifiers share one
-    ///     `InMemoryReplayCache`; servers behind a load balancer need a shared cache. `nil` is
+    ///     `InMemoryReplayCache`; servers behind a load balancer need a shared cache. With the
+    ///     defaults of the cache and of a profile, it has room for 238 signatures per second, and
+    ///     for 23 of one key: if few keys sign many requests, raise its `quotaPerKey`. `nil` is
     ///     possible only if the profile doesn't require a nonce.
     /// - Throws: ``HTTPSignatureError`` with the code `invalidProfile` if the profile requires no
     ///   component or no time, a nonce without a cache, or a component that it prohibits.

@@ -46,9 +46,7 @@ public struct SignatureBase: Sendable, Redacted {
         parameters: SignatureParameters,
         fieldTypes: [String: StructuredFieldType] = [:]
     ) throws(HTTPSignatureError) {
-        guard parameters.components.count <= SignatureLimits.components else {
-            throw HTTPSignatureError(.tooLarge, "a signature covers at most \(SignatureLimits.components) components")
-        }
+        try SignatureLimits.check(componentCount: parameters.components.count)
         for (index, component) in parameters.components.enumerated() {
             try component.validate()
             // A set would take longer, even with the maximum number of components.
@@ -163,9 +161,7 @@ public struct SignatureParameters: Hashable, Sendable {
 
     /// Throws `malformedSignature` or `tooLarge`.
     init(_ list: StructuredField.InnerList) throws(HTTPSignatureError) {
-        guard list.items.count <= SignatureLimits.components else {
-            throw HTTPSignatureError(.tooLarge, "a signature covers more than \(SignatureLimits.components) components")
-        }
+        try SignatureLimits.check(componentCount: list.items.count)
         var components: [ComponentIdentifier] = []
         for item in list.items { components.append(try ComponentIdentifier(item)) }
         self.init(components: components, parameters: list.parameters)
@@ -198,4 +194,10 @@ enum SignatureLimits {
     static let parameterLength = 256
     /// The maximum size of a signature base, in bytes.
     static let baseSize = 1 << 20
+
+    static func check(componentCount count: Int) throws(HTTPSignatureError) {
+        guard count <= components else {
+            throw HTTPSignatureError(.tooLarge, "a signature covers at most \(components) components")
+        }
+    }
 }

@@ -173,12 +173,17 @@ struct SignatureCheck {
         )
     }
 
-    /// `nil` if none is covered.
+    /// `nil` if none is covered; that in the trailer counts if the one in the header isn't covered.
     private func digest(_ parameters: SignatureParameters) throws(HTTPSignatureError) -> HTTPDigest? {
-        let covering = parameters.components.filter(\.coversContent)
+        let digests = parameters.components.filter { $0.name == "content-digest" && !$0.has("req") }
+        let inHeader = digests.filter(\.coversContent)
+        let covering = inHeader.isEmpty ? digests : inHeader
         guard !covering.isEmpty else { return nil }
         let keys = covering.compactMap { $0.text(of: "key") }
-        return try HTTPDigest(covered: keys.count == covering.count ? Set(keys) : nil, in: message.headers)
+        return try HTTPDigest(
+            covered: keys.count == covering.count ? Set(keys) : nil,
+            in: inHeader.isEmpty ? message.trailers : message.headers
+        )
     }
 
     // MARK: Nonce

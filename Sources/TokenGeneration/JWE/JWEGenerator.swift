@@ -42,7 +42,7 @@ public struct JWEGenerator: Sendable {
     ///   - unprotectedHeader: Members of the unprotected header that all recipients share, which
     ///     only a JSON serialization has, and which anyone can change.
     ///   - additionalData: Data that is authenticated, but not encrypted, which only a JSON
-    ///     serialization can have. The default is `nil`.
+    ///     serialization can have. The default is `nil`; empty data counts as none.
     ///   - recipients: The recipients, in order.
     public init(
         plaintext: Data,
@@ -56,7 +56,8 @@ public struct JWEGenerator: Sendable {
         self.encryption = encryption
         self.header = header
         self.unprotectedHeader = unprotectedHeader
-        self.additionalData = additionalData
+        // RFC 7516 §7.2.1: “aad” must be absent then.
+        self.additionalData = additionalData?.isEmpty == true ? nil : additionalData
         self.recipients = recipients
     }
 

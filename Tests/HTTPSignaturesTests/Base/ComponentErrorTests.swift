@@ -178,6 +178,40 @@ struct ComponentErrorTests {
         #expect(try Self.base("\"@method\"", of: message).lines[0].value == "GET")
     }
 
+    @Test("parses a field or a query once for all of its parts", .shows("M13"))
+    func manyParts() throws {
+        let names = (0..<1_000).map { "k\($0)" }
+        let value = String(repeating: "v", count: 900)
+        let message = HTTPMessage(
+            method: .get,
+            url: "https://api.example/?" + names.map { "\($0)=\(value)" }.joined(separator: "&"),
+            headers: ["Example-Dict": names.map { "\($0)=\"\(value)\"" }.joined(separator: ", ")]
+        )
+        let members = names.prefix(64).map { "\"example-dict\";key=\"\($0)\"" }
+        #expect(try Self.base(members.joined(separator: " "), of: message).lines.map(\.value).last == "\"\(value)\"")
+        let parameters = names.prefix(64).map { "\"@query-param\";name=\"\($0)\"" }
+        #expect(try Self.base(parameters.joined(separator: " "), of: message).lines.map(\.value).last == value)
+    }
+
+    @Test("tells apart the dictionaries of a message, its trailers and its request")
+    func dictionaries() throws {
+        let request = HTTPMessage(
+            method: .get,
+            url: "https://api.example/?a=1",
+            headers: ["Example-Dict": "a=1"],
+            trailers: ["Example-Dict": "a=2"]
+        )
+        let response = HTTPMessage(
+            status: 200,
+            headers: ["Example-Dict": "a=3"],
+            trailers: ["Example-Dict": "a=4"],
+            request: request
+        )
+        let components = ["req", "tr;req", "", "tr"].map { "\"example-dict\";key=\"a\"\($0.isEmpty ? "" : ";\($0)")" }
+        let base = try Self.base(components.joined(separator: " ") + " \"@query-param\";req;name=\"a\"", of: response)
+        #expect(base.lines.map(\.value) == ["1", "2", "3", "4", "1"])
+    }
+
     @Test("limits the components and the size of the base", .shows("M13", "RFC 9421 §2.5"))
     func limits() throws {
         let names = (0...SignatureLimits.components).map { "x\($0)" }

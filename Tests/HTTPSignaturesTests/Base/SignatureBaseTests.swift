@@ -86,6 +86,19 @@ struct SignatureBaseTests {
         #expect(field.member("a") != field.member("b"))
         #expect(field.structured != field)
         #expect(Set([field.member("a").trailer, field.trailer.member("a")]).count == 1)
+        #expect(Set([field.member("a").structured, field.member("a")]).count == 1)
+        #expect(Set([field.structured, field]).count == 2)
+        #expect(field.structured.ofRequest != field.structured.ofRequest.member("a"))
+        #expect(field.member("a").structured.ofRequest == field.ofRequest.member("a"))
+        #expect(field.member("a").structured.trailer != field.ofRequest.member("a"))
+    }
+
+    @Test("identifiers with other parameters have other hashes, so that a set isn't searched", .shows("M13"))
+    func hashes() throws {
+        let items = (0..<64).map { "\"a\";x;y;z\($0)" }.joined(separator: " ")
+        let list = try StructuredField.InnerList(parsing: ["(\(items))"])
+        let components = try SignatureParameters(list).components
+        #expect(Set(components.map(\.hashValue)).count == 64)
     }
 
     @Test("hides credentials in the description, but not in the text", .shows("M20"))

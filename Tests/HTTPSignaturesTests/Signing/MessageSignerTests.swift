@@ -46,6 +46,13 @@ struct MessageSignerTests {
         #expect(input.hasSuffix(#");created=1700000000;expires=1700000030;keyid="k1";alg="ed25519";tag="app""#))
     }
 
+    @Test("an end that a field can't represent is an error", arguments: [1_000_000_000_000_000, Int64.max])
+    func distantEnd(seconds: Int64) async throws {
+        var fixture = try SignatureFixture()
+        fixture.profile.lifetime = .seconds(seconds)
+        await #expect(throws: HTTPSignatureError(.invalidComponent, "")) { _ = try await fixture.signed() }
+    }
+
     @Test("hashes data, files and streams that can be read twice")
     func bodies() async throws {
         let fixture = try SignatureFixture()
@@ -211,5 +218,24 @@ struct MessageSignerTests {
         #expect(Set(components).isSuperset(of: inner.map(\.ofRequest)))
         #expect(components.contains(ComponentIdentifier("signature-input").ofRequest))
         #expect(try await SignatureFixture(.fapi2Response).error(fapi, body: Data()) == nil)
+    }
+
+    @Test("stops at the first component too many that a request's signatures cover", .shows("M13"))
+    func manyCoveredComponents() async throws {
+        let labels = (0..<100).map { label in
+            "s\(label)=(" + (0..<100).map { "\"x\";b\(label)-\($0)" }.joined(separator: " ") + ")"
+        }
+        let headers: HTTPHeaders = [
+            "Signature-Input": labels.joined(separator: ", "),
+            "Signature": (0..<100).map { "s\($0)=:AA==:" }.joined(separator: ", "),
+        ]
+        let request = HTTPMessage(method: .get, url: "https://api.example/", headers: headers)
+        let response = HTTPMessage(status: 401, headers: [:], request: request)
+        var components = [ComponentIdentifier("signature").ofRequest]
+        #expect(throws: HTTPSignatureError(.tooLarge, "")) { try components.coverSignatures(of: response) }
+        #expect(components.count == SignatureLimits.components)
+        await #expect(throws: HTTPSignatureError(.tooLarge, "")) {
+            _ = try await SignatureFixture(.fapi2Response).signed(response, body: Data())
+        }
     }
 }

@@ -459,6 +459,19 @@ struct MessageVerifierTests {
         }
     }
 
+    @Test("checks content against a covered digest in the trailer", .shows("M3", "RFC 9421 §2.1"))
+    func trailerDigest() async throws {
+        var fixture = try SignatureFixture()
+        fixture.profile.components = [.required(.method), .ifContent(ComponentIdentifier("content-digest").trailer)]
+        var message = fixture.message
+        message.trailers["Content-Digest"] = try HTTPDigest(of: SignatureFixture.body).fieldValue
+        let signed = try await fixture.signed(message)
+        #expect(try await fixture.error(signed) == nil)
+        #expect(try await fixture.error(signed, body: Data("other".utf8))?.code == .digestMismatch)
+        message.trailers["Content-Digest"] = "md5=:AAAA:"
+        #expect(try await fixture.error(fixture.signed(message))?.code == .unsupportedDigest)
+    }
+
     @Test("the error of several signatures is that of the one that got furthest")
     func furthestError() async throws {
         var fixture = try SignatureFixture()
