@@ -1,4 +1,4 @@
-public import Networking
+package import Networking
 
 /// The identifier of a message component that a signature covers: a name with parameters
 /// ([RFC 9421 §2](https://www.rfc-editor.org/rfc/rfc9421#section-2)).
@@ -15,17 +15,17 @@ public import Networking
 public struct ComponentIdentifier: Sendable, ExpressibleByStringLiteral, Hashable, CustomStringConvertible {
     /// The name of the field or the derived component.
     public let name: String
-    /// The parameters, in order.
-    public private(set) var parameters: StructuredField.Parameters
+    package private(set) var parameters: StructuredField.Parameters
 
-    /// Creates an identifier.
+    /// Creates an identifier without parameters.
     ///
     /// Nothing is checked here; building a ``SignatureBase`` rejects an invalid identifier.
     ///
-    /// - Parameters:
-    ///   - name: The lowercase name of a field, or the name of a derived component with its `@`.
-    ///   - parameters: The parameters, in order. The default is empty.
-    public init(_ name: String, parameters: StructuredField.Parameters = StructuredField.Parameters()) {
+    /// - Parameter name: The lowercase name of a field, or the name of a derived component with its
+    ///   `@`.
+    public init(_ name: String) { self.init(name, parameters: StructuredField.Parameters()) }
+
+    package init(_ name: String, parameters: StructuredField.Parameters) {
         self.name = name
         self.parameters = parameters
     }

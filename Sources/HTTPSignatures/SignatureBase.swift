@@ -1,5 +1,5 @@
 public import Foundation
-public import Networking
+package import Networking
 public import TokenGeneration
 
 /// The text that a signature is made over
@@ -125,11 +125,9 @@ extension SignatureBase.Line: Redacted {
 public struct SignatureParameters: Hashable, Sendable {
     /// The covered components.
     public var components: [ComponentIdentifier]
-    /// All parameters.
-    public var parameters: StructuredField.Parameters
+    package var parameters: StructuredField.Parameters
 
-    /// Creates signature parameters.
-    public init(
+    package init(
         components: [ComponentIdentifier],
         parameters: StructuredField.Parameters = StructuredField.Parameters()
     ) {

@@ -91,12 +91,12 @@ func signIn(_ authenticator: OAuth2Authenticator) async throws {
 // MARK: Transfers and streams
 
 func transfers(_ client: NetworkClient, _ url: URL, _ file: URL) async throws {
-    _ = try await client.download(url, to: file, options: .init(permissions: 0o644)).value
+    _ = try await client.download(url, to: file, permissions: 0o644).value
 }
 
 func events(_ client: NetworkClient, _ url: URL) async throws {
-    let options = EventStreamOptions(onResponse: { headers in print(headers["Mcp-Session-Id"] ?? "none") })
-    for try await event in client.events(for: url, options: options) { print(event.data) }
+    let events = client.events(for: url, onResponse: { headers in print(headers["Mcp-Session-Id"] ?? "none") })
+    for try await event in events { print(event.data) }
 }
 
 // MARK: Tests

@@ -21,7 +21,7 @@ struct TransferPeer {
         do {
             let count: Int
             if arguments[0] == "download" {
-                let download = client.download(url, to: file, options: DownloadOptions(existing: .replace))
+                let download = client.download(url, to: file, existing: .replace)
                 count = try await download.value.length
             } else {
                 let upload = client.upload(try .file(file), to: url, method: .put)

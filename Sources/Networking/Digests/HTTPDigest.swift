@@ -34,13 +34,9 @@ public struct HTTPDigest: Hashable, Sendable {
         self = try hasher.finish()
     }
 
-    /// Parses a `Content-Digest` or `Repr-Digest` field; returns `nil` if it's missing or has no
-    /// supported algorithm.
-    ///
-    /// - Parameter lines: The field's values; see ``HTTPHeaders/values(for:)``.
-    /// - Throws: ``NetworkError`` with the code `invalidField` if the field is malformed, or the
-    ///   digest of a supported algorithm isn't a byte sequence.
-    public init?(parsing lines: [String]) throws(NetworkError) {
+    /// Returns `nil` if the field is missing or has no supported algorithm, and throws
+    /// `invalidField` if it's malformed, or such a digest isn't a byte sequence.
+    package init?(parsing lines: [String]) throws(NetworkError) {
         var hashes: [Algorithm: Data] = [:]
         for (key, member) in try StructuredField.Dictionary(parsing: lines) {
             guard let algorithm = Algorithm(rawValue: key) else { continue }
@@ -53,19 +49,14 @@ public struct HTTPDigest: Hashable, Sendable {
         self.init(hashes)
     }
 
-    /// The algorithms, which all have to match.
-    public var algorithms: [Algorithm] { Algorithm.allCases.filter { hashes[$0] != nil } }
+    package var algorithms: [Algorithm] { Algorithm.allCases.filter { hashes[$0] != nil } }
 
-    /// The hash of an algorithm, or `nil` if the digest doesn't have it.
-    ///
-    /// - Parameter algorithm: The algorithm.
-    /// - Returns: The hash.
-    public subscript(algorithm: Algorithm) -> Data? { hashes[algorithm] }
+    package subscript(algorithm: Algorithm) -> Data? { hashes[algorithm] }
 
     /// The value of a `Content-Digest` or `Repr-Digest` field.
     public var fieldValue: String {
         Algorithm.allCases.compactMap { algorithm in
-            hashes[algorithm].map { "\(algorithm)=:\($0.base64EncodedString()):" }
+            hashes[algorithm].map { "\(algorithm.rawValue)=:\($0.base64EncodedString()):" }
         }.joined(separator: ", ")
     }
 
@@ -80,10 +71,10 @@ public struct HTTPDigest: Hashable, Sendable {
         return try hasher.finish() == self
     }
 
-    /// A hash algorithm of digests
+    /// A hash algorithm of digests, whose raw value is its key in the fields
     /// ([RFC 9530 §5](https://www.rfc-editor.org/rfc/rfc9530#section-5)).
     @nonexhaustive
-    public enum Algorithm: String, Sendable, CaseIterable, CustomStringConvertible {
+    public enum Algorithm: String, Sendable, CaseIterable {
         /// SHA-256.
         case sha256 = "sha-256"
         /// SHA-512.
@@ -95,9 +86,6 @@ public struct HTTPDigest: Hashable, Sendable {
             case .sha512: .sha512
             }
         }
-
-        /// The key in the fields, such as `sha-256`.
-        public var description: String { rawValue }
     }
 
     /// The value of a `Want-Content-Digest` or `Want-Repr-Digest` field, which is a hint

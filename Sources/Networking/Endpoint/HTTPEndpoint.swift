@@ -96,13 +96,8 @@ extension HTTPEndpoint {
     /// `nil`, for the client's compression.
     public var requestCompression: RequestCompression? { nil }
 
-    /// Returns the base URL with the path appended and the query added.
-    ///
-    /// - Returns: An absolute `http` or `https` URL with the base URL's host.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` and a message that names the
-    ///   defect: the base URL is relative, has another scheme, no host, user information or a
-    ///   fragment, or the path or query is malformed.
-    public func makeURL() throws(NetworkError) -> URL {
+    /// Returns a URL with the base URL's host, or throws `invalidRequest` with the defect.
+    package func makeURL() throws(NetworkError) -> URL {
         var reference = try baseReference()
         if let defect = path.defect { throw NetworkError(.invalidRequest, "\(defect); nothing was sent") }
         let addition = try query.encoded()
@@ -127,9 +122,10 @@ extension HTTPEndpoint {
     /// The client calls this for each attempt. Call it yourself to send the request by other means.
     ///
     /// - Returns: The request.
-    /// - Throws: The errors of ``makeURL()`` and the endpoint's body; ``NetworkError`` with the
-    ///   code `invalidRequest` if the timeout isn't positive, a header field's name isn't a token,
-    ///   or its value has a control character.
+    /// - Throws: The errors of the endpoint's body. ``NetworkError`` with the code `invalidRequest`
+    ///   and a message that names the defect: the base URL is relative, has another scheme, no
+    ///   host, user information or a fragment, the path or query is malformed, the timeout isn't
+    ///   positive, a header field's name isn't a token, or its value has a control character.
     public func urlRequest() throws -> URLRequest { URLRequest(try makeBase()) }
 
     func makeBase(with other: EndpointBody? = nil) throws -> HTTPRequest {
@@ -172,14 +168,12 @@ extension HTTPEndpoint {
 
 /// The body of a request to an endpoint, with its media type.
 public struct EndpointBody: Sendable {
-    /// The bytes of the body.
-    public let content: HTTPBody
-    /// The value of `Content-Type`, or `nil` for none.
-    ///
+    package let content: HTTPBody
     /// A `Content-Type` in the endpoint's headers overrides it.
-    public let contentType: String?
+    package let contentType: String?
 
-    /// Creates a body from any content, such as a stream.
+    /// Creates a body from any content, such as a stream, with the value of `Content-Type`, or
+    /// `nil` for none.
     public init(_ content: HTTPBody, contentType: String?) {
         self.content = content
         self.contentType = contentType
@@ -247,7 +241,7 @@ public struct EndpointBody: Sendable {
 /// var acceptedStatuses: AcceptedStatuses { 200..<400 }
 /// var acceptedStatuses: AcceptedStatuses { [200, 404] }
 /// ```
-public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
+public struct AcceptedStatuses: Sendable, Hashable {
     fileprivate let ranges: [ClosedRange<Int>]
 
     /// The statuses 200…299, which are the default.
@@ -268,7 +262,7 @@ public struct AcceptedStatuses: Sendable, Hashable, CustomStringConvertible {
     public func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
 
     /// The ranges in readable form, such as `200…299, 404`.
-    public var description: String {
+    package var text: String {
         if ranges.isEmpty { return "none" }
         return ranges.map { range in
             if range == Int.min...Int.max { return "all" }

@@ -29,8 +29,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     /// Creates an empty query.
     public init() {}
 
-    /// A Boolean value that indicates whether the query is empty.
-    public var isEmpty: Bool { items.isEmpty }
+    package var isEmpty: Bool { items.isEmpty }
 
     /// Appends a parameter.
     ///
@@ -40,7 +39,7 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     public mutating func append(_ name: String, _ value: (any URLQueryValue)?) {
         guard let texts = value?.queryTexts, !texts.isEmpty else { return }
         // The cast also unwraps optional formatted values.
-        switch (value as? URLQueryFormattedValue)?.format {
+        switch (value as? FormattedValue)?.format {
         case nil: items += texts.map { Item(name: name, value: .text($0)) }
         case .commaSeparated: items.append(Item(name: name, value: .list(texts)))
         case .bracketed: items += texts.map { Item(name: "\(name)[]", value: .text($0)) }
@@ -61,8 +60,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     ///
     /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
-    public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
-        URLQueryFormattedValue(format: .commaSeparated, queryTexts: elements.queryTexts)
+    public static func commaSeparated(_ elements: [some URLQueryValue]) -> some URLQueryValue {
+        FormattedValue(format: .commaSeparated, queryTexts: elements.queryTexts)
     }
 
     /// Returns elements in parameters with bracketed names, as in `id[]=1&id[]=2`.
@@ -71,8 +70,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     ///
     /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
-    public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryFormattedValue {
-        URLQueryFormattedValue(format: .bracketed, queryTexts: elements.queryTexts)
+    public static func bracketed(_ elements: [some URLQueryValue]) -> some URLQueryValue {
+        FormattedValue(format: .bracketed, queryTexts: elements.queryTexts)
     }
 
     /// Returns a value that is already percent-encoded and is sent unchanged.
@@ -82,8 +81,8 @@ public struct URLQuery: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     ///
     /// - Parameter value: The encoded value. A `&` in it starts another parameter.
     /// - Returns: The value.
-    public static func percentEncoded(_ value: String) -> URLQueryFormattedValue {
-        URLQueryFormattedValue(format: .percentEncoded, queryTexts: [value])
+    public static func percentEncoded(_ value: String) -> some URLQueryValue {
+        FormattedValue(format: .percentEncoded, queryTexts: [value])
     }
 
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
@@ -172,14 +171,13 @@ extension Array: URLQueryValue where Element: URLQueryValue {
     public var queryTexts: [String] { flatMap(\.queryTexts) }
 }
 
-/// A value in the format that an API requires; see ``URLQuery/commaSeparated(_:)``,
-/// ``URLQuery/bracketed(_:)`` and ``URLQuery/percentEncoded(_:)``.
-public struct URLQueryFormattedValue: URLQueryValue {
+/// A value in the format that an API requires.
+private struct FormattedValue: URLQueryValue {
     enum Format: Sendable {
         case commaSeparated, bracketed, percentEncoded
     }
 
     let format: Format
     /// The texts of the elements, or the encoded text.
-    public let queryTexts: [String]
+    let queryTexts: [String]
 }

@@ -205,9 +205,9 @@ extension NetworkError {
 }
 
 extension NetworkError.Timeout {
-    /// A time limit.
+    /// A time limit; its raw value is a name that suits as a metric label.
     @nonexhaustive
-    public enum Limit: String, Sendable, CustomStringConvertible {
+    public enum Limit: String, Sendable {
         /// The limit on establishing a connection: ``CurlTransport/Configuration/connectTimeout``.
         ///
         /// The error's code is ``NetworkError/Code/cannotConnect``.
@@ -227,9 +227,6 @@ extension NetworkError.Timeout {
         /// The limit on obtaining a credential that many requests wait for.
         case credential
 
-        /// A name from a fixed set, suitable as a metric label.
-        public var description: String { rawValue }
-
         fileprivate var setting: String {
             switch self {
             case .connect: "connectTimeout of CurlTransport.Configuration"
@@ -243,9 +240,10 @@ extension NetworkError.Timeout {
         }
     }
 
-    /// A phase of a request, as far as the transport can tell.
+    /// A phase of a request, as far as the transport can tell; its raw value is a name that suits
+    /// as a metric label.
     @nonexhaustive
-    public enum Phase: String, Sendable, CustomStringConvertible {
+    public enum Phase: String, Sendable {
         /// The endpoint, interceptors, authenticator or body are preparing the request.
         case preparing
         /// The request waits for one of the transport's connections.
@@ -264,9 +262,6 @@ extension NetworkError.Timeout {
         case firstByte
         /// The response is being received.
         case receiving
-
-        /// A name from a fixed set, suitable as a metric label.
-        public var description: String { rawValue }
 
         var isBeforeRequest: Bool {
             switch self {

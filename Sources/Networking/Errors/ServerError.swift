@@ -2,7 +2,7 @@ public import Foundation
 
 /// A response with a status that the client doesn't accept.
 ///
-/// The error's texts never contain the response's body; see ``response`` for it.
+/// The error's texts never contain the response's body; see ``body`` for it.
 public struct ServerError: ErrorWithCode, Sendable, CustomNSError, LocalizedError, CustomStringConvertible {
     /// The origin of the error, for analytics; `server` by default.
     public let reason: String
@@ -10,8 +10,7 @@ public struct ServerError: ErrorWithCode, Sendable, CustomNSError, LocalizedErro
     public let endpoint: String?
     /// The status code.
     public let errorCode: Int
-    /// The response's body.
-    public let response: Data?
+    package let response: Data?
     /// The response's header fields.
     public let headers: HTTPHeaders
     /// The error decoded from the body by ``ErrorDecoding``; `nil` if the body has none.
@@ -72,7 +71,7 @@ public struct ServerError: ErrorWithCode, Sendable, CustomNSError, LocalizedErro
     var answer: String {
         var text = "the server answered \(errorCode)"
         if let endpoint { text += " to “\(endpoint)”" }
-        if acceptedStatuses != .successful { text += "; accepted statuses: \(acceptedStatuses)" }
+        if acceptedStatuses != .successful { text += "; accepted statuses: \(acceptedStatuses.text)" }
         return text
     }
 

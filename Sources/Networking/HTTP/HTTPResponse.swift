@@ -116,10 +116,7 @@ public enum HTTPStatusClass: Sendable, Hashable {
     /// A number that isn't an HTTP status code.
     case unknown
 
-    /// Creates the class of a status code.
-    ///
-    /// - Parameter status: The status code.
-    public init(status: Int) {
+    package init(status: Int) {
         switch status {
         case 100...199: self = .informational
         case 200...299: self = .successful

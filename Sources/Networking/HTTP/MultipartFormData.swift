@@ -19,8 +19,7 @@ public import Foundation
 /// end its field. Other control characters, which header fields can't contain, are percent-encoded
 /// too. So is a backslash, which some servers interpret so that the name ends elsewhere.
 public struct MultipartFormData: Sendable {
-    /// The delimiter between the parts.
-    public let boundary: String
+    package let boundary: String
     /// The delimiters with the headers, the contents and the line breaks of the parts, in order.
     private var pieces: [HTTPBody] = []
 
@@ -134,9 +133,8 @@ public struct MultipartFormData: Sendable {
         return "multipart/form-data; boundary=" + (isToken ? boundary : "\"\(boundary)\"")
     }
 
-    /// The length of the whole body in bytes, computed without reading files; `nil` if a stream's
-    /// length is unknown.
-    public var contentLength: Int? {
+    /// Computed without reading files; `nil` if a stream's length is unknown.
+    package var contentLength: Int? {
         var length = 0
         for piece in closedPieces {
             guard let count = piece.contentLength else { return nil }

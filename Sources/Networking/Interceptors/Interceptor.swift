@@ -37,7 +37,7 @@ public protocol Interceptor: Sendable {
 /// - Call `next` again to repeat the request at once, for example with another field. To leave the
 ///   decision to the client's policies, let the failure pass.
 /// - Throw before calling `next` to end the operation: nothing is sent, and no voter is asked.
-public protocol RequestInterceptor: Interceptor {
+public protocol RequestInterceptor: InterceptorRole {
     /// Answers a request, usually with the response of the rest of the chain.
     ///
     /// - Parameters:
@@ -55,7 +55,7 @@ public protocol RequestInterceptor: Interceptor {
 /// It runs after all ``RequestInterceptor``s, for each attempt and for each redirect that the
 /// client follows. A redirect is derived from the request as it was before this interceptor, so
 /// nothing that it adds goes to another server.
-public protocol WireInterceptor: Interceptor {
+public protocol WireInterceptor: InterceptorRole {
     /// Sends a request and returns its response, before a redirect is followed.
     ///
     /// - Parameters:
@@ -70,7 +70,7 @@ public protocol WireInterceptor: Interceptor {
 ///
 /// The client asks every voter, and the action with the highest priority wins
 /// (``NetworkClient/Options/retryActionPriority``). It waits, and starts the chain again.
-public protocol RetryVoter: Interceptor {
+public protocol RetryVoter: InterceptorRole {
     /// Returns the action after a failed attempt.
     ///
     /// The client doesn't ask after a cancellation, for a request that couldn't be made, about a
@@ -82,54 +82,13 @@ public protocol RetryVoter: Interceptor {
     func evaluateFailedRequest(_ failure: FailedRequest) async -> Retry.Action
 }
 
-// A type with several roles takes several places.
+/// An interceptor with a place in the chain for each of its roles: ``RequestInterceptor``,
+/// ``WireInterceptor`` and ``RetryVoter``.
+public protocol InterceptorRole: Interceptor {}
 
-extension RequestInterceptor {
-    /// Adds the interceptor.
-    public func add(to chain: inout InterceptorChain) { chain.add(self) }
-}
-
-extension WireInterceptor {
-    /// Adds the interceptor.
-    public func add(to chain: inout InterceptorChain) { chain.add(self) }
-}
-
-extension RetryVoter {
-    /// Adds the voter.
-    public func add(to chain: inout InterceptorChain) { chain.add(self) }
-}
-
-extension RequestInterceptor where Self: WireInterceptor {
-    /// Adds the interceptor in both places.
-    public func add(to chain: inout InterceptorChain) {
-        chain.add(self as any RequestInterceptor)
-        chain.add(self as any WireInterceptor)
-    }
-}
-
-extension RequestInterceptor where Self: RetryVoter {
-    /// Adds the interceptor and voter.
-    public func add(to chain: inout InterceptorChain) {
-        chain.add(self as any RequestInterceptor)
-        chain.add(self as any RetryVoter)
-    }
-}
-
-extension WireInterceptor where Self: RetryVoter {
-    /// Adds the interceptor and voter.
-    public func add(to chain: inout InterceptorChain) {
-        chain.add(self as any WireInterceptor)
-        chain.add(self as any RetryVoter)
-    }
-}
-
-extension RequestInterceptor where Self: WireInterceptor & RetryVoter {
-    /// Adds the interceptor in both places, and the voter.
-    public func add(to chain: inout InterceptorChain) {
-        chain.add(self as any RequestInterceptor)
-        chain.add(self as any WireInterceptor)
-        chain.add(self as any RetryVoter)
-    }
+extension InterceptorRole {
+    /// Adds the interceptor in each of its roles.
+    public func add(to chain: inout InterceptorChain) { chain.addRoles(of: self) }
 }
 
 /// A failed attempt, for a decision about the next one.
@@ -193,7 +152,7 @@ public struct InterceptorContext: Sendable {
     /// Creates a context, for testing interceptors; the attempt is one more than the failures by
     /// default.
     public init(
-        retryState: Retry.State = .empty,
+        retryState: Retry.State = Retry.State(),
         deadline: ContinuousClock.Instant? = nil,
         operation: UInt64 = 0,
         attempt: Int? = nil,
@@ -249,24 +208,17 @@ public struct InterceptorChain: Sendable {
         for interceptor in interceptors { interceptor.add(to: &self) }
     }
 
-    /// Adds an interceptor after the others.
+    /// Adds an interceptor, authenticator or voter after the others.
     ///
     /// - Parameter interceptor: The interceptor.
-    public mutating func add(_ interceptor: any RequestInterceptor) {
-        around.append(Link(role: interceptor, isAuthenticator: false))
-    }
+    public mutating func add(_ interceptor: any Interceptor) { interceptor.add(to: &self) }
 
-    /// Adds an interceptor after the others.
-    ///
-    /// - Parameter interceptor: The interceptor.
-    public mutating func add(_ interceptor: any WireInterceptor) {
-        onWire.append(Link(role: interceptor, isAuthenticator: false))
+    /// A type with several roles takes several places.
+    mutating func addRoles(of interceptor: some InterceptorRole) {
+        if let role = interceptor as? any RequestInterceptor { around.append(Link(role: role, isAuthenticator: false)) }
+        if let role = interceptor as? any WireInterceptor { onWire.append(Link(role: role, isAuthenticator: false)) }
+        if let voter = interceptor as? any RetryVoter { voters.append(voter) }
     }
-
-    /// Adds a voter.
-    ///
-    /// - Parameter voter: The voter.
-    public mutating func add(_ voter: any RetryVoter) { voters.append(voter) }
 
     /// Requests without authentication omit the interceptor.
     package mutating func addAuthenticator(_ interceptor: any RequestInterceptor, credentialFields: Set<String>) {
@@ -288,8 +240,7 @@ public struct InterceptorChain: Sendable {
     }
 
     mutating func addCache(_ cache: CacheInterceptor) {
-        add(cache as any RequestInterceptor)
-        add(cache as any RetryVoter)
+        addRoles(of: cache)
         hasCache = true
     }
 

@@ -22,8 +22,7 @@ public import Foundation
 ///   or in prose, a member with a name of your own, or JSON within a string or another encoding.
 ///   Add your names with ``adding(headers:names:)``, and protect logs and recordings.
 public struct Redaction: Sendable {
-    /// The text that replaces a secret.
-    public static let placeholder = "REDACTED"
+    package static let placeholder = "REDACTED"
 
     private var headers: Set<String>
     private var names: Set<String>

@@ -29,14 +29,11 @@ public final class RequestLogger: ClientObserver {
         case body
     }
 
-    /// Receives an event on the request's thread; must return at once.
-    public typealias Sink = @Sendable (String) -> Void
-
     private let level: Level
     private let redaction: Redaction
     private let maximumBodyLength: Int
     private let writesCurlCommands: Bool
-    private let sink: Sink
+    private let sink: @Sendable (String) -> Void
 
     /// Creates a logger.
     ///
@@ -45,13 +42,14 @@ public final class RequestLogger: ClientObserver {
     ///   - redaction: The redaction of secrets.
     ///   - maximumBodyLength: The maximum number of Unicode scalars per body. The default is 4096.
     ///   - writesCurlCommands: Whether to log shell commands, too. The default is `false`.
-    ///   - sink: Receives the events. The default writes to standard error.
+    ///   - sink: Receives the events on the request's thread, and must return at once. The default
+    ///     writes to standard error.
     public init(
         level: Level = .line,
         redaction: Redaction = .standard,
         maximumBodyLength: Int = 4_096,
         writesCurlCommands: Bool = false,
-        sink: @escaping Sink = { FileHandle.standardError.write(Data("\($0)\n".utf8)) }
+        sink: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data("\($0)\n".utf8)) }
     ) {
         self.level = level
         self.redaction = redaction

@@ -51,12 +51,12 @@ public protocol ClientObserver: AnyObject, Sendable {
 
     /// Observes an event of a connection, a token or a key set.
     ///
-    /// - Parameter event: The event, such as a ``ConnectionEvent``, or an `OAuth2Event` or
-    ///   `KeySetEvent` of OAuth2.
+    /// - Parameter event: The event, such as an `OAuth2Event` or a `KeySetEvent` of OAuth2, or
+    ///   `http.client.connection.opened`.
     func observe(_ event: any ObservedEvent)
 
     /// A Boolean value that indicates whether to measure ``RequestAttempt/exchanges`` and to report
-    /// each ``ConnectionEvent``.
+    /// opened connections, as far as the transport reports ``HTTPTransportEvent/connected``.
     ///
     /// The default is `false`. Measuring costs the transport a few microseconds for each request.
     var needsMetrics: Bool { get }
@@ -106,28 +106,21 @@ extension [any ClientObserver] {
     }
 }
 
-/// An event of a transport's connections.
-///
-/// The client reports it only to observers that have ``ClientObserver/needsMetrics``, and only for
-/// transports that report ``HTTPTransportEvent/connected``.
-@nonexhaustive
-public enum ConnectionEvent: ObservedEvent, Hashable {
+/// An event of a transport's connections, for observers with ``ClientObserver/needsMetrics``.
+package enum ConnectionEvent: ObservedEvent, Hashable {
     /// A request opened a connection instead of using a kept one.
     case opened(scheme: String, host: String, port: Int)
 
-    /// `http.client.connection.opened`.
-    public var name: String { "http.client.connection.opened" }
+    package var name: String { "http.client.connection.opened" }
 
-    /// `url.scheme`, `server.address` and `server.port`.
-    public var labels: [String: String] {
+    package var labels: [String: String] {
         switch self {
         case .opened(let scheme, let host, let port):
             ["url.scheme": scheme, "server.address": host, "server.port": String(port)]
         }
     }
 
-    /// `debug`.
-    public var severity: EventSeverity { .debug }
+    package var severity: EventSeverity { .debug }
 }
 
 /// An event that a ``ClientObserver`` receives, in a form that logs and metrics share.

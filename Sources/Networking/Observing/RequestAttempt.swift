@@ -20,7 +20,7 @@ public struct RequestAttempt: Sendable {
     /// supports metrics.
     public var exchanges: [HTTPTransportMetrics] = []
 
-    /// Creates an attempt, for testing observers.
+    /// Creates an attempt, for observers that forward to others, and for tests.
     public init(
         context: InterceptorContext,
         duration: Duration,

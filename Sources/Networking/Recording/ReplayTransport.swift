@@ -14,17 +14,8 @@ import Synchronization
 /// lists the recorded requests. Requests are redacted before they're compared. For a strict test,
 /// check afterwards that ``unusedRequests`` is empty.
 public final class ReplayTransport: HTTPTransport {
-    /// The parts of a request that must match the recorded request.
-    @nonexhaustive
-    public enum Matching: Sendable {
-        /// The method and the URL, ignoring the order of differently named query parameters.
-        case methodAndURL
-        /// Also the bytes of the body. An omitted body in the recording matches any body.
-        case methodURLAndBody
-    }
-
     private let entries: [HAREntry]
-    private let matching: Matching
+    private let comparesBodies: Bool
     private let redaction: Redaction
     private let uses: Mutex<[Int]>
 
@@ -32,13 +23,13 @@ public final class ReplayTransport: HTTPTransport {
     ///
     /// - Parameters:
     ///   - har: The recording.
-    ///   - matching: The parts of a request that must match. The default is the method and the URL.
+    ///   - comparesBodies: Whether the bytes of the body must match, too. An omitted body in the
+    ///     recording matches any body. The default is `false`.
     ///   - redaction: The redaction used for the recording.
     /// - Throws: ``NetworkError`` with the code `decoding` if the data isn't a recording.
-    public init(_ har: Data, matching: Matching = .methodAndURL, redaction: Redaction = .standard) throws(NetworkError)
-    {
+    public init(_ har: Data, comparesBodies: Bool = false, redaction: Redaction = .standard) throws(NetworkError) {
         entries = try HARLog(har).entries
-        self.matching = matching
+        self.comparesBodies = comparesBodies
         self.redaction = redaction
         uses = Mutex(Array(repeating: 0, count: entries.count))
     }
@@ -62,7 +53,7 @@ public final class ReplayTransport: HTTPTransport {
         try Task.checkCancellation()
         let redaction = redaction.removingCredentials(of: request)
         let name = "\(request.method) \(Self.comparable(redaction.redacted(request.url)))"
-        let body = matching == .methodURLAndBody ? comparable(request, redaction) : nil
+        let body = comparesBodies ? comparable(request, redaction) : nil
         let candidates = entries.indices.filter { index in
             guard self.name(entries[index]) == name else { return false }
             guard let body else { return true }

@@ -114,8 +114,7 @@ public struct RedirectHop: Sendable, Hashable, CustomStringConvertible {
     /// The status of the redirect.
     public let status: Int
 
-    /// Creates a hop, for testing.
-    public init(url: URL, status: Int) {
+    package init(url: URL, status: Int) {
         self.url = url
         self.status = status
     }

@@ -93,10 +93,7 @@ public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomRe
         self.init(json: response.body)
     }
 
-    /// Creates problem details from JSON; returns `nil` if the data isn't a JSON object.
-    ///
-    /// - Parameter json: The JSON data.
-    public init?(json: Data) {
+    package init?(json: Data) {
         guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
         type = members.type?.value ?? "about:blank"
         title = members.title?.value

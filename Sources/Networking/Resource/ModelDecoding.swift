@@ -132,9 +132,7 @@ extension HTTPResponse {
 /// The description contains the coding path but nothing from the response. Foundation's
 /// descriptions quote values.
 public struct DecodingFailure: Error, CustomStringConvertible, CustomReflectable {
-    /// The kind of a decoding failure.
-    @nonexhaustive
-    public enum Kind: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         /// A required member is missing.
         case missingMember
         /// A required value is `null`.
@@ -147,8 +145,7 @@ public struct DecodingFailure: Error, CustomStringConvertible, CustomReflectable
         case other
     }
 
-    /// The kind of failure.
-    public let kind: Kind
+    package let kind: Kind
     /// The coding path, such as `items[3].owner`; empty for the top-level value.
     public let codingPath: String
     /// The underlying error; its description may quote the response.

@@ -58,8 +58,7 @@ public enum Retry {
         var start: Moment?
         package var latestError: (any Swift.Error)?
 
-        /// A state without any attempts.
-        public static let empty = State()
+        package static let empty = State()
 
         /// The number of retries so far, without those for an authenticator.
         public var retryCount: Int { errors.count }
@@ -97,10 +96,7 @@ public enum Retry {
     /// let client = NetworkClient(interceptors: [Retry.Policy.maxRetries(2)])
     /// ```
     public struct Policy: RetryVoter {
-        /// A custom rule.
-        public typealias Rule = @Sendable (FailedRequest) -> Action
-
-        private let rule: Rule
+        private let rule: @Sendable (FailedRequest) -> Action
 
         /// Returns a policy that retries a number of times: at once, or after the delay that the
         /// server asks for.
@@ -157,7 +153,9 @@ public enum Retry {
         ///
         /// - Parameter rule: Returns the action to take after a failure.
         /// - Returns: A policy that returns the rule's action.
-        public static func custom(_ rule: @escaping Rule) -> Self { Self(rule: rule) }
+        public static func custom(_ rule: @escaping @Sendable (FailedRequest) -> Action) -> Self {
+            Self(rule: rule)
+        }
 
         /// Returns the policy's action for a failure.
         public func evaluateFailedRequest(_ failure: FailedRequest) -> Action { rule(failure) }

@@ -1,43 +1,18 @@
 import Foundation
 import FoundationNetworking
 
-/// The options of a server-sent event stream.
-public struct EventStreamOptions: Sendable {
-    /// The ID of the last event that an earlier stream received, to continue after it; empty, the
-    /// default, for none.
-    ///
-    /// The client sends it as `Last-Event-ID`, and replaces it by the IDs that it receives.
-    public var lastEventID: String
-    /// The time to wait before reconnecting, until the server sends another; 3 seconds by default,
-    /// at most an hour.
-    public var reconnectionTime: Duration
-    /// The policy that decides whether to reconnect; `nil` to read a single response.
-    ///
-    /// The client asks it after each failed request, and whenever a stream ends, which counts as
-    /// the error `connectionLost`. Its delay is added to the reconnection time. Its state counts
-    /// the failures in a row: a stream that delivered an event or lasted a minute resets it. The
-    /// default is ``Retry/Policy/reconnecting(_:)``.
-    public var reconnection: Retry.Policy?
-    /// The maximum size of a line, and of the data of an event, in bytes; 1 MiB by default.
-    public var maximumEventSize: Int
-    /// A closure that gets the header fields of the response of each connection, before its events;
-    /// `nil` by default.
-    ///
-    /// It's for what a server says once, such as the ID of a session, and runs in the task of the
-    /// reader.
-    public var onResponse: (@Sendable (HTTPHeaders) -> Void)?
-    /// The options that override the client's.
-    ///
-    /// The `timeout` and the request's `timeoutInterval` limit the time until the response's
-    /// header arrives, and not the stream. The idle timeout is 5 minutes unless these options
-    /// specify it: a server that has no events should send a comment more often. A
-    /// `maximumBodySize` in these options limits each response; by default, there's no limit.
-    public var request: RequestOptions
+/// The parameters of an event stream.
+package struct EventStreamOptions: Sendable {
+    package var lastEventID: String
+    package var reconnectionTime: Duration
+    package var reconnection: Retry.Policy?
+    package var maximumEventSize: Int
+    package var request: RequestOptions
+    package var onResponse: (@Sendable (HTTPHeaders) -> Void)?
 
     static let idleTimeout = Duration.seconds(300)
 
-    /// Creates options.
-    public init(
+    package init(
         lastEventID: String = "",
         reconnectionTime: Duration = .seconds(3),
         reconnection: Retry.Policy? = .reconnecting(),

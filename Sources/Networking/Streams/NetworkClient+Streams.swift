@@ -18,19 +18,55 @@ extension NetworkClient {
     /// the type `text/event-stream`; a 204 ends the stream.
     ///
     /// The client reconnects after the time that the server last sent as `retry`, plus the delay of
-    /// the policy ``EventStreamOptions/reconnection``. The default policy never repeats a request
-    /// that isn't idempotent, such as a `POST`; the end of its response ends the stream.
+    /// the policy. The default policy never repeats a request that isn't idempotent, such as a
+    /// `POST`; the end of its response ends the stream.
     ///
     /// - Parameters:
     ///   - source: A URL, a request, an endpoint or a resource, for each connection. A timeout of
-    ///     the request limits the time to the response's header. The stream's options replace a
-    ///     resource's own.
-    ///   - options: The options of the stream.
+    ///     the request limits the time to the response's header. The options replace a resource's
+    ///     own.
+    ///   - lastEventID: The ID of the last event that an earlier stream received, to continue after
+    ///     it; empty, the default, for none. The client sends it as `Last-Event-ID`, and replaces
+    ///     it by the IDs that it receives.
+    ///   - reconnectionTime: The time to wait before reconnecting, until the server sends another;
+    ///     at most an hour. The default is 3 seconds.
+    ///   - reconnection: The policy that decides whether to reconnect; `nil` to read a single
+    ///     response. The client asks it after each failed request, and whenever a stream ends,
+    ///     which counts as the error `connectionLost`. Its delay is added to the reconnection time.
+    ///     Its state counts the failures in a row: a stream that delivered an event or lasted a
+    ///     minute resets it. The default is ``Retry/Policy/reconnecting(_:)``.
+    ///   - maximumEventSize: The maximum size of a line, and of the data of an event, in bytes. The
+    ///     default is 1 MiB.
+    ///   - options: The options that override the client's. Their `timeout` and the request's
+    ///     `timeoutInterval` limit the time until the response's header arrives, and not the
+    ///     stream. The idle timeout is 5 minutes unless these options specify it: a server that has
+    ///     no events should send a comment more often. A `maximumBodySize` in these options limits
+    ///     each response; by default, there's no limit.
+    ///   - onResponse: A closure that gets the header fields of the response of each connection,
+    ///     before its events, for what a server says once, such as the ID of a session. It runs in
+    ///     the task of the reader. The default is `nil`.
     /// - Returns: The events; ``ServerSentEvents/Iterator/next()`` lists the errors.
     public func events(
         for source: some RequestConvertible,
-        options: EventStreamOptions = EventStreamOptions()
+        lastEventID: String = "",
+        reconnectionTime: Duration = .seconds(3),
+        reconnection: Retry.Policy? = .reconnecting(),
+        maximumEventSize: Int = 1 << 20,
+        options: RequestOptions = RequestOptions(),
+        onResponse: (@Sendable (HTTPHeaders) -> Void)? = nil
     ) -> ServerSentEvents {
+        let options = EventStreamOptions(
+            lastEventID: lastEventID,
+            reconnectionTime: reconnectionTime,
+            reconnection: reconnection,
+            maximumEventSize: maximumEventSize,
+            request: options,
+            onResponse: onResponse
+        )
+        return events(for: source, options: options)
+    }
+
+    package func events(for source: some RequestConvertible, options: EventStreamOptions) -> ServerSentEvents {
         let connector = EventStreamConnector(client: self, resource: source.makeResource(), options: options)
         return ServerSentEvents(stream: EventStream(connector))
     }
@@ -54,8 +90,9 @@ extension NetworkClient {
     ///   - framing: The way in which the values are separated. The default is one per line.
     ///   - decoder: The decoder. The default is a plain `JSONDecoder`.
     ///   - maximumValueSize: The maximum size of a value in bytes. The default is 1 MiB.
-    ///   - options: The options that override the client's, with the meaning of
-    ///     ``EventStreamOptions/request``, in place of a resource's. The default is `nil`.
+    ///   - options: The options that override the client's, in place of a resource's. As for
+    ///     events, timeouts end with the header, the idle timeout is 5 minutes, and there's no
+    ///     limit on the body's size, unless these options specify them. The default is `nil`.
     /// - Returns: The values; ``JSONValues/Iterator/next()`` lists the errors.
     public func values<Value: Decodable & SendableMetatype>(
         of type: Value.Type = Value.self,

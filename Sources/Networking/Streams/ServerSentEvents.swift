@@ -39,7 +39,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 public struct ServerSentEvent: Sendable, Hashable {
     /// The last event ID of the stream, which this event or an earlier one set; empty if none did.
     ///
-    /// Store it to continue the stream later, with ``EventStreamOptions/lastEventID``.
+    /// Store it to continue the stream later, with the parameter `lastEventID`.
     public var id: String
     /// The type of the event; `message` if the server doesn't name one.
     public var event: String

@@ -95,18 +95,15 @@ public struct DownloadedFile: Sendable {
 }
 
 extension Download {
-    /// The part of a download that's kept for resuming it later; see
-    /// ``DownloadOptions/resumeData``.
+    /// The part of a download that's kept for resuming it later.
     public struct ResumeData: Sendable, Hashable, Codable {
         let partPath: String
         let resource: String
         let count: Int
         let total: Int
 
-        /// The number of bytes received so far.
-        public var completedBytes: Int { count }
-        /// The total number of bytes.
-        public var totalBytes: Int { total }
+        package var completedBytes: Int { count }
+        package var totalBytes: Int { total }
 
         /// Removes the files of the partial download.
         public func discard() {
@@ -120,31 +117,84 @@ extension NetworkClient {
     /// Downloads a resource to a file.
     ///
     /// - Parameters:
-    ///   - source: A URL, a request, an endpoint or a resource.
+    ///   - source: A URL, a request, an endpoint or a resource. The options replace a resource's
+    ///     own. A `timeoutInterval` of 60 seconds, the default of `URLRequest`, is ignored.
     ///   - file: The file. Its folder must exist.
-    ///   - options: The options of the download.
+    ///   - existing: The handling of an existing file with this name. The default is
+    ///     ``ExistingFilePolicy/fail``.
+    ///   - digest: The expected digest, checked before the file gets its name. The default is
+    ///     ``DownloadDigest/offered``.
+    ///   - permissions: The permissions of the file. The default is `0o600`, which gives access to
+    ///     its owner only.
+    ///   - resumeData: The data to resume an earlier download from, if its URL has changed, for
+    ///     example because it was signed again. Downloads of the same URL to the same file resume
+    ///     without it, so the default is `nil`.
+    ///   - options: The options that override the client's. Unlike the client's other requests, a
+    ///     transfer has no overall timeout and no maximum body size, and its idle timeout is 60
+    ///     seconds, unless these options specify them. The timeout covers all requests of the
+    ///     download. It starts when the download begins to run or is resumed, so waiting in the
+    ///     client's queue doesn't count.
     /// - Returns: The download, which has begun.
     public func download(
         _ source: some RequestConvertible,
         to file: URL,
-        options: DownloadOptions = DownloadOptions()
+        existing: ExistingFilePolicy = .fail,
+        digest: DownloadDigest = .offered,
+        permissions: Int = 0o600,
+        resumeData: Download.ResumeData? = nil,
+        options: RequestOptions = RequestOptions()
     ) -> Download {
-        download(source, to: .file(file), options: options)
+        let options = DownloadOptions(
+            existing: existing,
+            digest: digest,
+            permissions: permissions,
+            resumeData: resumeData,
+            request: options
+        )
+        return download(source, to: file, options: options)
     }
 
-    /// Downloads a resource to a file.
+    /// Downloads a resource to a file in a folder, with the name that the server suggests
+    /// (``HTTPResponse/suggestedFileName``).
     ///
     /// - Parameters:
-    ///   - source: A URL, a request, an endpoint or a resource. The download's options replace a
-    ///     resource's own. A `timeoutInterval` of 60 seconds, the default of `URLRequest`, is
-    ///     ignored.
-    ///   - target: `.file(…)`, or a folder for a file with the name that the server suggests.
-    ///   - options: The options of the download.
+    ///   - source: A URL, a request, an endpoint or a resource.
+    ///   - folder: The folder, which must exist.
+    ///   - existing: The handling of an existing file with the suggested name. The default is
+    ///     ``ExistingFilePolicy/fail``.
+    ///   - digest: The expected digest. The default is ``DownloadDigest/offered``.
+    ///   - permissions: The permissions of the file. The default is `0o600`.
+    ///   - resumeData: The data to resume an earlier download from, if its URL has changed. The
+    ///     default is `nil`.
+    ///   - options: The options that override the client's, as for a download to a file.
     /// - Returns: The download, which has begun.
     public func download(
         _ source: some RequestConvertible,
+        into folder: URL,
+        existing: ExistingFilePolicy = .fail,
+        digest: DownloadDigest = .offered,
+        permissions: Int = 0o600,
+        resumeData: Download.ResumeData? = nil,
+        options: RequestOptions = RequestOptions()
+    ) -> Download {
+        let options = DownloadOptions(
+            existing: existing,
+            digest: digest,
+            permissions: permissions,
+            resumeData: resumeData,
+            request: options
+        )
+        return download(source, to: .folder(folder), options)
+    }
+
+    package func download(_ source: some RequestConvertible, to file: URL, options: DownloadOptions) -> Download {
+        download(source, to: .file(file), options)
+    }
+
+    private func download(
+        _ source: some RequestConvertible,
         to target: DownloadTarget,
-        options: DownloadOptions = DownloadOptions()
+        _ options: DownloadOptions
     ) -> Download {
         let resource = source.makeResource()
         let core = TransferCore<DownloadedFile>(client: self) { core in

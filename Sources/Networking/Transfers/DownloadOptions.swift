@@ -2,13 +2,9 @@ public import Foundation
 import Glibc
 import OpenSSLCrypto
 
-/// The destination of a download.
-@nonexhaustive
-public enum DownloadTarget: Sendable, Hashable {
-    /// The file itself.
+/// The file of a download, or the folder for a file with the name that the server suggests.
+enum DownloadTarget: Sendable, Hashable {
     case file(URL)
-    /// A file in an existing folder, named as the server suggests; see
-    /// ``HTTPResponse/suggestedFileName``.
     case folder(URL)
 
     /// `nil` before the response if the server names the file.
@@ -58,31 +54,15 @@ public enum DownloadTarget: Sendable, Hashable {
     }
 }
 
-/// The options of a download.
-public struct DownloadOptions: Sendable {
-    /// The handling of an existing file with the target's name; the default is
-    /// ``ExistingFilePolicy/fail``.
-    public var existing: ExistingFilePolicy
-    /// The expected digest, checked before the file gets its name; the default is
-    /// ``DownloadDigest/offered``.
-    public var digest: DownloadDigest
-    /// The permissions of the file; the default is `0o600`, which gives access to its owner only.
-    public var permissions: Int
-    /// The data to resume an earlier download from, if its URL has changed, for example because it
-    /// was signed again.
-    ///
-    /// Downloads of the same URL to the same target resume without it.
-    public var resumeData: Download.ResumeData?
-    /// The options that override the client's.
-    ///
-    /// Unlike the client's other requests, a transfer has no overall timeout and no maximum body
-    /// size, and its idle timeout is 60 seconds, unless these options specify them. The timeout
-    /// covers all requests of the download. It starts when the download begins to run or is
-    /// resumed, so waiting in the client's queue doesn't count.
-    public var request: RequestOptions
+/// The parameters of a download.
+package struct DownloadOptions: Sendable {
+    package var existing: ExistingFilePolicy
+    package var digest: DownloadDigest
+    package var permissions: Int
+    package var resumeData: Download.ResumeData?
+    package var request: RequestOptions
 
-    /// Creates options.
-    public init(
+    package init(
         existing: ExistingFilePolicy = .fail,
         digest: DownloadDigest = .offered,
         permissions: Int = 0o600,

@@ -26,9 +26,9 @@ extension NetworkClient {
 
 /// The progress of a transfer.
 public struct TransferProgress: Sendable, Equatable {
-    /// The state of a transfer.
+    /// The state of a transfer; its raw value is a name that suits as a metric label.
     @nonexhaustive
-    public enum State: String, Sendable, CustomStringConvertible {
+    public enum State: String, Sendable {
         /// The transfer waits until fewer others are running.
         case waiting
         /// The transfer is running or waiting between two attempts.
@@ -42,10 +42,7 @@ public struct TransferProgress: Sendable, Equatable {
         /// The transfer was canceled.
         case cancelled
 
-        /// A name from a fixed set, suitable as a metric label.
-        public var description: String { rawValue }
-        /// A Boolean value that indicates whether the transfer has ended.
-        public var isFinal: Bool { self == .completed || self == .failed || self == .cancelled }
+        package var isFinal: Bool { self == .completed || self == .failed || self == .cancelled }
     }
 
     /// The state of the transfer.
@@ -61,8 +58,7 @@ public struct TransferProgress: Sendable, Equatable {
     /// moves.
     public var bytesPerSecond: Double?
 
-    /// Creates a progress, for testing code that displays it.
-    public init(
+    package init(
         state: State,
         completedBytes: Int = 0,
         totalBytes: Int? = nil,

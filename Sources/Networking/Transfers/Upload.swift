@@ -67,39 +67,10 @@ public final class Upload<Value: Sendable>: Transfer {
     }
 }
 
-/// The options of an upload.
-public struct UploadOptions: Sendable {
-    /// A Boolean value that indicates whether the client asks the server before it sends the body;
-    /// the default is `false`.
-    ///
-    /// The client then sends `Expect: 100-continue`
-    /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)), so that the
-    /// server can reject the request before it receives the body. If the server doesn't respond,
-    /// the client sends the body after a second. If it rejects the expectation (417), the client
-    /// sends the request again without it. Over HTTP/2, the client doesn't send the expectation.
-    public var expectsContinue: Bool
-    /// The interceptor that adds digests; `nil`, the default, sends none.
-    ///
-    /// It runs after the client's interceptors. If one of them signs the request, pass the
-    /// ``DigestSender`` to the client instead, before that interceptor.
-    public var digest: DigestSender?
-    /// The options that override the client's; a body in them is ignored.
-    ///
-    /// Unlike the client's other requests, a transfer has no overall timeout, and its idle timeout
-    /// is 60 seconds, unless these options specify them. The timeout starts when the upload begins
-    /// to run, so waiting in the client's queue doesn't count.
-    public var request: RequestOptions
-
-    /// Creates options.
-    public init(
-        expectsContinue: Bool = false,
-        digest: DigestSender? = nil,
-        request: RequestOptions = RequestOptions()
-    ) {
-        self.expectsContinue = expectsContinue
-        self.digest = digest
-        self.request = request
-    }
+struct UploadOptions: Sendable {
+    let expectsContinue: Bool
+    let digest: DigestSender?
+    let request: RequestOptions
 }
 
 extension NetworkClient {
@@ -112,7 +83,20 @@ extension NetworkClient {
     ///   - method: The method. The default is `POST`.
     ///   - headers: Additional header fields. A `Content-Type` here overrides the body's.
     ///   - decoding: The decoding of the response. The default returns the response itself.
-    ///   - options: The options of the upload.
+    ///   - expectsContinue: Whether the client asks the server before it sends the body. The client
+    ///     then sends `Expect: 100-continue` ([RFC 9110
+    ///     §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)), so that the server can
+    ///     reject the request before it receives the body. If the server doesn't respond, the
+    ///     client sends the body after a second. If it rejects the expectation (417), the client
+    ///     sends the request again without it. Over HTTP/2, the client doesn't send the
+    ///     expectation. The default is `false`.
+    ///   - digest: The interceptor that adds digests; `nil`, the default, sends none. It runs after
+    ///     the client's interceptors. If one of them signs the request, pass the ``DigestSender``
+    ///     to the client instead, before that interceptor.
+    ///   - options: The options that override the client's; a body in them is ignored. Unlike the
+    ///     client's other requests, a transfer has no overall timeout, and its idle timeout is 60
+    ///     seconds, unless these options specify them. The timeout starts when the upload begins to
+    ///     run, so waiting in the client's queue doesn't count.
     /// - Returns: The upload, which has begun. Its value is the model.
     public func upload<Model>(
         _ source: EndpointBody,
@@ -120,8 +104,11 @@ extension NetworkClient {
         method: HTTPMethod = .post,
         headers: HTTPHeaders = [:],
         decoding: ModelDecoding<Model> = .response,
-        options: UploadOptions = UploadOptions()
+        expectsContinue: Bool = false,
+        digest: DigestSender? = nil,
+        options: RequestOptions = RequestOptions()
     ) -> Upload<Model> {
+        let options = UploadOptions(expectsContinue: expectsContinue, digest: digest, request: options)
         let resource = Resource {
             var request = URLRequest(url: url)
             request.httpMethod = method.rawValue
@@ -139,14 +126,20 @@ extension NetworkClient {
     ///   - source: The body, which replaces the endpoint's.
     ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
     ///   - decoding: The decoding of the response. The default returns the response itself.
-    ///   - options: The options of the upload.
+    ///   - expectsContinue: Whether the client asks the server before it sends the body, as for an
+    ///     upload to a URL. The default is `false`.
+    ///   - digest: The interceptor that adds digests; `nil`, the default, sends none.
+    ///   - options: The options that override the client's, as for an upload to a URL.
     /// - Returns: The upload, which has begun. Its value is the model.
     public func upload<Model>(
         _ source: EndpointBody,
         to endpoint: some HTTPEndpoint,
         decoding: ModelDecoding<Model> = .response,
-        options: UploadOptions = UploadOptions()
+        expectsContinue: Bool = false,
+        digest: DigestSender? = nil,
+        options: RequestOptions = RequestOptions()
     ) -> Upload<Model> {
+        let options = UploadOptions(expectsContinue: expectsContinue, digest: digest, request: options)
         var resource = Resource(endpoint)
         resource.makeBase = { try endpoint.makeBase(with: EndpointBody.none) }
         return upload(source, to: resource, decoding, options)

@@ -25,30 +25,26 @@ public struct ConnectionPoolState: Sendable, Equatable {
         public package(set) var queuedRequests = 0
         /// The time that the oldest queued request has been waiting, or `nil` if none is.
         public package(set) var longestQueueTime: Duration?
-        /// The number of running name lookups.
-        public package(set) var runningLookups = 0
+        package var runningLookups = 0
         /// The total number of started requests.
         public package(set) var requests = 0
         /// The total number of established connections.
         public package(set) var openedConnections = 0
-        /// The total number of name lookups.
-        public package(set) var lookups = 0
+        package var lookups = 0
         /// The total number of TLS handshakes, including resumed ones.
         public package(set) var handshakes = 0
         /// The total number of TLS handshakes that resumed a session
         /// ([RFC 8446 §2.2](https://www.rfc-editor.org/rfc/rfc8446#section-2.2)).
         public package(set) var resumedHandshakes = 0
-        /// The total number of bytes of request bodies sent by ended requests.
-        public package(set) var bytesSent = 0
-        /// The total number of bytes of response bodies received by ended requests, before content
-        /// decoding.
-        public package(set) var bytesReceived = 0
+        /// Of bodies of ended requests, before content decoding.
+        package var bytesSent = 0
+        package var bytesReceived = 0
     }
 
     /// The origins, in the order of host, port and scheme.
     public let origins: [Origin]
     /// The number of running threads.
-    public let engines: Int
+    package let engines: Int
 
     init(origins: [Origin], engines: Int) {
         self.origins = origins.sorted { ($0.host, $0.port, $0.scheme) < ($1.host, $1.port, $1.scheme) }

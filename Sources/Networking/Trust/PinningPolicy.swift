@@ -7,15 +7,10 @@ internal import OpenSSLCrypto
 /// whatever the kind of key. Pinning adds to the ordinary verification and doesn't replace it
 /// ([RFC 7469](https://www.rfc-editor.org/rfc/rfc7469), whose header field isn't used here).
 public struct PinningPolicy: Sendable, Hashable {
-    /// The host's name or address, as passed to the initializer.
-    public let domainName: String
-    /// A Boolean value that indicates whether the policy also applies to subdomains at any depth.
-    public let includeSubdomains: Bool
-    /// The last moment at which the policy applies; see
-    /// ``ServerTrustEvaluator/Configuration/allowExpiredDomainPolicies``.
-    public let expirationDate: Date
-    /// The pins.
-    public let pins: Set<PublicKeyPin>
+    package let domainName: String
+    package let includeSubdomains: Bool
+    package let expirationDate: Date
+    package let pins: Set<PublicKeyPin>
 
     let host: HostName
 
@@ -25,10 +20,11 @@ public struct PinningPolicy: Sendable, Hashable {
     ///   - domainName: A host name, such as `api.example.org`, or an address. Upper case, a
     ///     trailing dot and international characters don't matter. Wildcards, ports and paths
     ///     aren't allowed.
-    ///   - includeSubdomains: Whether the policy also applies to subdomains. A policy with a longer
-    ///     name takes precedence. The default is `false`.
-    ///   - expirationDate: The last moment at which the policy applies. By default, it doesn't
-    ///     expire.
+    ///   - includeSubdomains: Whether the policy also applies to subdomains at any depth. A policy
+    ///     with a longer name takes precedence. The default is `false`.
+    ///   - expirationDate: The last moment at which the policy applies; see
+    ///     ``ServerTrustEvaluator/Configuration/allowExpiredDomainPolicies``. By default, it
+    ///     doesn't expire.
     ///   - pinnedHashes: The pins: 32 bytes each in base64, with or without the prefix `sha256/`.
     ///   - enforceBackupPin: Whether to require at least two pins. Include a pin for a key that
     ///     isn't in any server's chain yet; otherwise, losing a key makes the domain unreachable.

@@ -22,11 +22,7 @@ internal import OpenSSLCrypto
 /// The policy with the most specific domain name applies. A policy never covers its parent domains.
 /// The evaluator runs during the handshake, so a rejected server never receives a request.
 public struct ServerTrustEvaluator: Sendable {
-    /// The public keys that a domain's servers may have.
-    public typealias PinningPolicy = Networking.PinningPolicy
-
-    /// The policies and the behavior for hosts without a valid policy.
-    public let configuration: Configuration
+    package let configuration: Configuration
 
     /// Creates an evaluator.
     ///
@@ -159,8 +155,7 @@ public struct ServerTrustEvaluator: Sendable {
             case reportOnly
         }
 
-        /// The policies, at most one for each domain.
-        public let pinningPolicies: [PinningPolicy]
+        package let pinningPolicies: [PinningPolicy]
         /// The order in which certificates are compared with pins; the default is
         /// ``CertificateCheckingOrder/leafToRoot``.
         public var certificateCheckingOrder: CertificateCheckingOrder
@@ -179,7 +174,7 @@ public struct ServerTrustEvaluator: Sendable {
         public var report: (@Sendable (Report) -> Void)?
         package var currentDate: @Sendable () -> Date = { Date() }
 
-        /// Creates a configuration.
+        /// Creates a configuration with `pinningPolicies`, at most one for each domain.
         ///
         /// - Throws: ``TrustConfigurationError/Code/emptyPolicies``.
         public init(

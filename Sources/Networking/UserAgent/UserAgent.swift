@@ -10,23 +10,22 @@ import Foundation
 public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
     /// A name with a version, a `product` of
     /// [RFC 9110 §10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5).
-    public struct Product: Hashable, Sendable, CustomStringConvertible {
+    struct Product: Hashable, Sendable, CustomStringConvertible {
         private let name: String
         private let version: String
 
-        /// Creates a product.
-        ///
-        /// - Parameters:
-        ///   - name: The name. Characters that a product can't contain, such as a space, become
-        ///     `_`.
-        ///   - version: The version. The same replacement applies.
-        public init(name: String, version: String) {
+        init(name: String, version: String) {
             self.name = Self.token(name)
             self.version = Self.token(version)
         }
 
-        /// The name and the version, separated by a slash.
-        public var description: String { "\(name)/\(version)" }
+        /// Reads a text such as `Debian/12`.
+        init(_ text: String) {
+            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            self.init(name: String(parts[0]), version: parts.count > 1 ? String(parts[1]) : "")
+        }
+
+        var description: String { "\(name)/\(version)" }
 
         /// Replaces the characters that a token can't contain, so that no input can break the
         /// header.
@@ -50,7 +49,8 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a user agent.
     ///
-    /// Values that you don't pass come from the process and the machine.
+    /// Values that you don't pass come from the process and the machine. Characters that the field
+    /// can't contain, such as a space in a name, become `_`.
     ///
     /// - Parameters:
     ///   - applicationName: The application's name. The default is the bundle's name or that of the
@@ -58,25 +58,26 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
     ///   - applicationVersion: The application's version: three numbers separated by dots. The
     ///     default is the bundle's version. An invalid version becomes `1.0.0`.
     ///   - deviceModel: The model. The default is the machine's architecture.
-    ///   - system: The operating system. The default comes from `/etc/os-release`.
-    ///   - network: The networking library. The default is libcurl with its version.
-    ///   - kernel: The kernel. The default comes from `uname`.
+    ///   - system: The operating system, such as `Debian/12`. The default comes from
+    ///     `/etc/os-release`.
+    ///   - network: The networking library, such as `libcurl/7.88.1`. The default is libcurl.
+    ///   - kernel: The kernel, such as `Linux/6.1.0`. The default comes from `uname`.
     public init(
         applicationName: String? = nil,
         applicationVersion: String? = nil,
         deviceModel: String? = nil,
-        system: Product? = nil,
-        network: Product? = nil,
-        kernel: Product? = nil
+        system: String? = nil,
+        network: String? = nil,
+        kernel: String? = nil
     ) {
         var sources = Sources.process
         sources.applicationName = applicationName ?? sources.applicationName
         sources.applicationVersion = applicationVersion ?? sources.applicationVersion
         sources.deviceModel = deviceModel ?? sources.deviceModel
         self.init(sources: sources)
-        self.system = system ?? self.system
-        self.network = network ?? self.network
-        self.kernel = kernel ?? self.kernel
+        self.system = system.map(Product.init) ?? self.system
+        self.network = network.map(Product.init) ?? self.network
+        self.kernel = kernel.map(Product.init) ?? self.kernel
     }
 
     /// Creates a user agent with an application's name and version.

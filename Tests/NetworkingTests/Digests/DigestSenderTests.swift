@@ -205,8 +205,8 @@ struct DigestSenderTests {
                     }
                 try await transport.run { transport in
                     let client = NetworkClient(transport: transport)
-                    let options = UploadOptions(digest: DigestSender([.content, .representation]))
-                    _ = try await client.upload(source, to: server.url(for: "/files"), options: options).value
+                    let digest = DigestSender([.content, .representation])
+                    _ = try await client.upload(source, to: server.url(for: "/files"), digest: digest).value
                 }
                 let received = try #require(server.requests.first)
                 for field in HTTPDigest.Field.allCases {
@@ -239,7 +239,7 @@ struct DigestSenderTests {
                         to: server.url(for: "/files"),
                         method: .put,
                         headers: [field: try HTTPDigest(of: digested).fieldValue],
-                        options: UploadOptions(digest: field == "Content-Digest" ? DigestSender() : nil)
+                        digest: field == "Content-Digest" ? DigestSender() : nil
                     )
                     let isRight = digested == content
                     let error = await failure { _ = try await upload.value }

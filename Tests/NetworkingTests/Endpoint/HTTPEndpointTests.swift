@@ -161,13 +161,13 @@ struct StatusTests {
         #expect(![199, 300, 404].contains(where: AcceptedStatuses.successful.contains))
         #expect([404, 400, 200, Int.max].allSatisfy(AcceptedStatuses.all.contains))
         let strv: AcceptedStatuses = 200..<400
-        #expect(strv.contains(399) && !strv.contains(404) && strv.description == "200…399")
+        #expect(strv.contains(399) && !strv.contains(404) && strv.text == "200…399")
         #expect(!(400..<500 as AcceptedStatuses).contains(200))
         let some: AcceptedStatuses = [200, 404]
-        #expect(some.contains(404) && !some.contains(201) && some.description == "200, 404")
-        #expect(AcceptedStatuses.successful.union([304]).description == "200…299, 304")
-        #expect((5..<5 as AcceptedStatuses).description == "none" && AcceptedStatuses.all.description == "all")
-        #expect((0...Int.max as AcceptedStatuses).description == "0…\(Int.max)")
+        #expect(some.contains(404) && !some.contains(201) && some.text == "200, 404")
+        #expect(AcceptedStatuses.successful.union([304]).text == "200…299, 304")
+        #expect((5..<5 as AcceptedStatuses).text == "none" && AcceptedStatuses.all.text == "all")
+        #expect((0...Int.max as AcceptedStatuses).text == "0…\(Int.max)")
     }
 
     @Test(

@@ -151,7 +151,7 @@ struct URLQueryTests {
     func kinds() {
         enum Order: String, URLQueryValue { case ascending }
         var query: URLQuery = ["o": Order.ascending, "d": 1.5, "u": UInt8(7), "s": "abc".dropFirst(), "b": false]
-        query.append("i", Optional<URLQueryFormattedValue>.some(URLQuery.commaSeparated(["x"])))
+        query.append("i", Optional.some(URLQuery.commaSeparated(["x"])))
         query.appendName("flag")
         #expect(self.query(query) == "?o=ascending&d=1.5&u=7&s=bc&b=false&i=x&flag")
         let id = UUID()

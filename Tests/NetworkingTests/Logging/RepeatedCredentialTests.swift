@@ -148,7 +148,7 @@ struct RepeatedCredentialTests {
         let text = String(decoding: recording, as: UTF8.self)
         #expect(text.contains("other"))
         expectNoSecret(text, place)
-        let replay = try ReplayTransport(recording, matching: .methodURLAndBody)
+        let replay = try ReplayTransport(recording, comparesBodies: true)
         let error = await #expect(throws: ServerError.self) {
             try await NetworkClient(transport: replay).makeRequest(request)
         }

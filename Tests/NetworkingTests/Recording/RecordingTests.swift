@@ -54,14 +54,14 @@ struct RecordingTests {
         _ requests: [HTTPRequest],
         _ steps: MockTransport.Step...,
         opaque: ExchangeRecorder.OpaqueBodies = .omitted,
-        matching: ReplayTransport.Matching = .methodAndURL
+        comparesBodies: Bool = false
     ) async throws -> ReplayTransport {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(steps: steps, handler: nil), folder, opaque: opaque)
             for request in requests { _ = try? await send(recorder, request) }
             let data = try Data(contentsOf: recorder.file)
             #expect(HARValidator.violations(in: data) == [])
-            return try ReplayTransport(data, matching: matching)
+            return try ReplayTransport(data, comparesBodies: comparesBodies)
         }
     }
 
@@ -313,7 +313,7 @@ struct RecordingTests {
                 body: .data(Data(#"{"password":"\#(secret)","name":"\#(name)"}"#.utf8))
             )
         }
-        let replay = try await replay([login("one", "a")], .text("ok"), matching: .methodURLAndBody)
+        let replay = try await replay([login("one", "a")], .text("ok"), comparesBodies: true)
         #expect(try await send(replay, login("other", "a")).status == 200)
         await expectFailure(.notRecorded, mentioning: "with this body") { try await send(replay, login("one", "b")) }
     }
@@ -329,7 +329,7 @@ struct RecordingTests {
             .text("2"),
             .text("3"),
             opaque: .recorded,
-            matching: .methodURLAndBody
+            comparesBodies: true
         )
         var answers: [String] = []
         for request in [requests[1]] + requests {

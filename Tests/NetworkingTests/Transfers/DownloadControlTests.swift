@@ -93,7 +93,7 @@ struct DownloadControlTests {
                 .download(
                     bench.server.url(for: "/signed?key=2"),
                     to: bench.target,
-                    options: DownloadOptions(resumeData: stored)
+                    resumeData: stored
                 ).value
             #expect(file.resumedFrom == 100_000)
             #expect(bench.names == ["target.bin"])

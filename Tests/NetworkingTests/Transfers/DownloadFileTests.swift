@@ -94,10 +94,10 @@ struct DownloadFileTests {
     func suggested() async throws {
         try await DownloadBench.with(Data("x".utf8)) { bench async throws in
             bench.resource.change { $0.headers["Content-Disposition"] = "attachment; filename=\"../../report.pdf\"" }
-            let file = try await bench.client().download(bench.url, to: .folder(bench.folder)).value
+            let file = try await bench.client().download(bench.url, into: bench.folder).value
             #expect(file.url.path == bench.folder.appending(path: "report.pdf").path)
             bench.resource.change { $0.headers = [:] }
-            let plain = try await bench.client().download(bench.url, to: .folder(bench.folder)).value
+            let plain = try await bench.client().download(bench.url, into: bench.folder).value
             #expect(plain.url.lastPathComponent == "file")
             #expect(bench.names == ["file", "report.pdf"])
         }

@@ -138,7 +138,7 @@ struct DownloadLimitTests {
             let url = bench.server.url(for: "/own")
             var resource = Resource { URLRequest(url: url) }
             resource.traits.acceptedStatuses = [201, 204]
-            let download = bench.client().download(resource, to: .file(bench.target))
+            let download = bench.client().download(resource, to: bench.target)
             if isFile {
                 #expect(try await download.value.response.status == 201)
             } else {

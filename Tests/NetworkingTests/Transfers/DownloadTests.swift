@@ -239,11 +239,11 @@ struct DownloadTests {
         }
         try await DownloadBench.with { bench async throws in
             _ = try await bench.client()
-                .download(Resource(Sample(baseURL: bench.url, headers: ["X-A": "1"])), to: .file(bench.target)).value
+                .download(Resource(Sample(baseURL: bench.url, headers: ["X-A": "1"])), to: bench.target).value
             #expect(bench.server.requests.first?.headers["X-A"] == "1")
             let own = Sample(baseURL: bench.url, headers: ["Range": "bytes=1-"])
             await expectFailure(.invalidRequest) {
-                _ = try await bench.client().download(Resource(own), to: .file(bench.folder.appending(path: "b"))).value
+                _ = try await bench.client().download(Resource(own), to: bench.folder.appending(path: "b")).value
             }
             #expect(bench.server.requestCount == 1)
         }

@@ -233,8 +233,7 @@ struct UploadTests {
                     },
                     contentType: nil
                 )
-                let options = UploadOptions(expectsContinue: true)
-                let upload = client().upload(source, to: server.url(for: "/files"), options: options)
+                let upload = client().upload(source, to: server.url(for: "/files"), expectsContinue: true)
                 if let refusal {
                     await expectStatus(refusal) { try await upload.value }
                     #expect(made.load(ordering: .relaxed) == 0)
@@ -259,8 +258,7 @@ struct UploadTests {
                 try connection.waitForClose()
             }
         } _: { peer async throws in
-            let options = UploadOptions(expectsContinue: true)
-            let upload = client().upload(.data(Data("abc".utf8)), to: peer.url, options: options)
+            let upload = client().upload(.data(Data("abc".utf8)), to: peer.url, expectsContinue: true)
             #expect(try await upload.value.status == 200)
             #expect(peer.requests.map { $0.lowercased().contains("expect: 100-continue") } == [true, false])
         }

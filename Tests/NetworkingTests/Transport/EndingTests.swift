@@ -296,10 +296,10 @@ struct BandwidthTests {
         let url = try #require(URL(string: "http://a.example/"))
         let options = RequestOptions(maximumDownloadRate: 2000, maximumUploadRate: 3000)
         _ = try await client.response(for: URLRequest(url: url), options: options)
-        _ = try await client.upload(.data(Data([1])), to: url, options: UploadOptions(request: options)).value
+        _ = try await client.upload(.data(Data([1])), to: url, options: options).value
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
-        _ = try await client.download(url, to: file, options: DownloadOptions(request: options)).value
+        _ = try await client.download(url, to: file, options: options).value
         #expect(transport.requests.map(\.limits.maximumDownloadRate) == [2000, 2000, 2000])
         #expect(transport.requests.map(\.limits.maximumUploadRate) == [3000, 3000, 3000])
     }

@@ -104,7 +104,7 @@ struct NameLookupTests {
         try await withCurl(configuration) { transport in
             let error = await expectFailure(.timedOut) { _ = try await transport.get(url, .milliseconds(2_000)) }
             #expect(error?.timeout == .init(limit: .deadline, phase: .name))
-            #expect(error?.timeout?.phase.description == "name")
+            #expect(error?.timeout?.phase.rawValue == "name")
             #expect(error?.message.contains("name servers") == true)
         }
         configuration.connectTimeout = .milliseconds(100)

@@ -174,8 +174,8 @@ struct TimeoutPhaseTests {
         #expect(error == NetworkError(.timedOut, "without"))
         #expect(error.errorCode == -1001)
         #expect(NetworkError(.connectionLost, "gone").timeout == nil)
-        #expect(timeout.limit.description == "idle")
-        #expect(timeout.phase.description == "receiving")
+        #expect(timeout.limit.rawValue == "idle")
+        #expect(timeout.phase.rawValue == "receiving")
     }
 }
 

@@ -217,7 +217,7 @@ struct PinningPolicyTests {
     @Test("Compiles the documented call, also with a set")
     func documentedCall() throws {
         let set: Set<String> = ["WoiWRyIOVNa9ihaBciRSC7XHjliYS9VwUGOIud4PB18="]
-        let policy = try ServerTrustEvaluator.PinningPolicy(
+        let policy = try PinningPolicy(
             domainName: "github.com",
             includeSubdomains: true,
             expirationDate: Date(timeIntervalSince1970: 1_952_035_200),

@@ -12,9 +12,9 @@ struct UserAgentTests {
             applicationName: "ID Check",
             applicationVersion: "1.18.0",
             deviceModel: "iPhone12,8",
-            system: .init(name: "iOS", version: "16.5.1"),
-            network: .init(name: "CFNetwork", version: "1408.0.4"),
-            kernel: .init(name: "Darwin", version: "22.5.0")
+            system: "iOS/16.5.1",
+            network: "CFNetwork/1408.0.4",
+            kernel: "Darwin/22.5.0"
         )
         #expect(agent.description == "ID_Check/1.18.0 iPhone12,8 iOS/16.5.1 CFNetwork/1408.0.4 Darwin/22.5.0")
     }
@@ -79,7 +79,7 @@ struct UserAgentTests {
         let agent = UserAgent(
             applicationName: "a\r\nX-Evil: 1/(é)",
             deviceModel: "m\n1 (x)",
-            system: .init(name: "o s", version: "1\t2")
+            system: "o s/1\t2"
         )
         #expect(agent.description.hasPrefix("a__X-Evil__1___") || agent.description.hasPrefix("a_X-Evil__1____"))
         #expect(agent.description.split(separator: " ").count == 5)

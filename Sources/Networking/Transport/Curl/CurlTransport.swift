@@ -39,8 +39,8 @@
 /// the system gives up, even if its request has ended. Each connection pool caches a name's
 /// addresses for ``Configuration/dnsCacheLifetime``.
 public final class CurlTransport: HTTPTransport {
-    /// The version of libcurl and of its TLS library, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
-    public let engineDescription: String
+    /// For example `libcurl/7.88.1 OpenSSL/3.0.19`.
+    package let engineDescription: String
 
     package let hasClientIdentity: Bool
 

@@ -80,7 +80,7 @@ extension CurlTransport {
     /// Proxy credentials whose descriptions, dumps and mirrors don't reveal the password.
     public struct ProxyCredentials: Equatable, Sendable {
         /// The username.
-        public let username: String
+        package let username: String
         private let secret: SecretBytes
 
         /// Creates credentials.
