@@ -316,7 +316,8 @@ struct StatusListLocations: Sendable {
         let path = path.lowercased()
         return path.contains("%2f") || path.contains("%5c") || path.contains("\\")
             || path.split(separator: "/").contains { segment in
-                let name = segment.replacing("%2e", with: ".")
+                // Some servers ignore what follows a semicolon.
+                let name = segment.replacing("%2e", with: ".").replacing("%3b", with: ";").prefix { $0 != ";" }
                 return name == "." || name == ".."
             }
     }

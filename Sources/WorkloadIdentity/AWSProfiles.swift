@@ -54,8 +54,13 @@ extension AWSCredentialSource {
         environment: WorkloadEnvironment = WorkloadEnvironment()
     ) -> Self {
         let name = name ?? AWSProfiles.name(environment)
+        // They remember their credentials between requests, also through an outage.
+        let places: [String: AWSCredentialSource] = [
+            "Environment": .environment(environment), "Ec2InstanceMetadata": .instance(environment: environment),
+            "EcsContainer": .container(environment: environment),
+        ]
         return Self("the profile “\(name)”", environment: environment) { deadline in
-            let profiles = try await BlockingWork.value { try AWSProfiles(environment) }
+            let profiles = try await BlockingWork.value { try AWSProfiles(environment, places: places) }
             return try await profiles.credentials(of: name, until: deadline)
         }
     }
@@ -119,10 +124,15 @@ struct AWSProfiles: Sendable {
 
     private var profiles: [String: Profile] = [:]
     private let environment: WorkloadEnvironment
+    private let places: [String: AWSCredentialSource]
 
-    /// A file that doesn't exist is empty.
-    init(_ environment: WorkloadEnvironment) throws(WorkloadIdentityError) {
+    /// A file that doesn't exist is empty; the places are those that `credential_source` can name.
+    init(
+        _ environment: WorkloadEnvironment,
+        places: [String: AWSCredentialSource] = [:]
+    ) throws(WorkloadIdentityError) {
         self.environment = environment
+        self.places = places
         // The keys of the file with credentials take precedence.
         for (file, variable, isConfiguration) in [
             ("config", "AWS_CONFIG_FILE", true), ("credentials", "AWS_SHARED_CREDENTIALS_FILE", false),
@@ -219,16 +229,13 @@ struct AWSProfiles: Sendable {
     }
 
     private func source(_ place: String, _ name: String) throws(WorkloadIdentityError) -> AWSCredentialSource {
-        switch place {
-        case "Environment": .environment(environment)
-        case "Ec2InstanceMetadata": .instance(environment: environment)
-        case "EcsContainer": .container(environment: environment)
-        default:
+        guard let source = places[place] else {
             throw Self.invalid(
                 name,
                 "has a “credential_source” that isn't “Environment”, “Ec2InstanceMetadata” or “EcsContainer”"
             )
         }
+        return source
     }
 
     private func keys(in profile: Profile, _ name: String) throws(WorkloadIdentityError) -> AWSCredentials {

@@ -37,7 +37,7 @@ public struct AWSSignatureV4: Sendable {
     private static let unsignedPayload = "UNSIGNED-PAYLOAD"
     private static let contentHash = "x-amz-content-sha256"
     static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    /// The maximum size to hash without a suspension, which takes a millisecond.
+    /// The maximum size to hash on the threads that all tasks share, which takes a millisecond.
     private static let longestHashedAtOnce = 1 << 20
     /// The services whose paths are the keys of objects, as in the rules of the SDKs.
     private static let objectServices: Set<String> = ["s3", "s3express", "s3-object-lambda", "s3-outposts"]
@@ -280,8 +280,9 @@ public struct AWSSignatureV4: Sendable {
             )
         }
         guard !isEmpty else { return Self.emptyHash }
-        if case .data(let data) = request.body.source, data.count <= Self.longestHashedAtOnce {
-            return String(decoding: try AWSCanonical.hash(of: data.bytes), as: UTF8.self)
+        if case .data(let data) = request.body.source {
+            let hash = { @Sendable in String(decoding: try AWSCanonical.hash(of: data.bytes), as: UTF8.self) }
+            return data.count <= Self.longestHashedAtOnce ? try hash() : try await BlockingWork.value(of: hash)
         }
         let hasher = try HTTPDigest.Hasher([.sha256])
         try await request.body.read { part in try hasher.update(part) }

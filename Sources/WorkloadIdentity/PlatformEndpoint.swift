@@ -173,12 +173,34 @@ struct PlatformEndpoint: Sendable {
         return seconds
     }
 
-    /// [RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) in UTC.
+    /// [RFC 3339 §5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6).
     static func timestamp(_ text: String) -> Double? {
-        guard text.utf8.count <= 40, text.last == "Z" else { return nil }
-        let whole = text.dropLast().split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)[0]
-        return (try? Date("\(whole)Z", strategy: .iso8601))?.timeIntervalSince1970
+        guard text.utf8.count <= 40 else { return nil }
+        let zone = text.suffix(text.last == "Z" ? 1 : 6)
+        guard let offset = zone == "Z" ? 0 : offset(zone) else { return nil }
+        let parts = text.dropLast(zone.count).split(separator: ".", omittingEmptySubsequences: false)
+        let isFraction = parts.dropFirst().allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(isDigit) }
+        // Foundation ignores what follows a time.
+        guard parts.count <= 2, parts[0].utf8.count == "2001-09-09T01:46:40".utf8.count, isFraction else { return nil }
+        return (try? Date("\(parts[0])Z", strategy: .iso8601)).map { $0.timeIntervalSince1970 - offset }
     }
+
+    /// Returns the seconds by which a zone such as `+05:30` is ahead of UTC.
+    private static func offset(_ zone: Substring) -> Double? {
+        let parts = zone.utf8.dropFirst().split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { part -> Double? in
+            part.count == 2 && part.allSatisfy(isDigit) ? Double(Substring(part)) : nil
+        }
+        guard parts.count == 2, numbers.count == 2, numbers[0] < 24, numbers[1] < 60 else { return nil }
+        let seconds = numbers[0] * 3_600 + numbers[1] * 60
+        switch zone.first {
+        case "+": return seconds
+        case "-": return -seconds
+        default: return nil
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
 struct PlatformRetries: Sendable {

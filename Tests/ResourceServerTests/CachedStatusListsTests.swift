@@ -233,6 +233,7 @@ struct CachedStatusListsTests {
             "https://id.example/statuslists/../admin", "https://id.example/statuslists/%2e%2E/admin",
             "https://id.example/statuslists/.%2e/admin", "https://id.example/statuslists/..%2fadmin",
             "https://id.example/statuslists/..%5cadmin", "https://id.example/statuslists/./1",
+            "https://id.example/statuslists/..;/admin", "https://id.example/statuslists/%2e%2E%3Bx=1/admin",
             "https://id.example.evil.example/statuslists/1", "https://id.example@evil.example/statuslists/1",
             "file:///etc/passwd", "data:application/statuslist+jwt,x", "urn:list:1", "https:///statuslists/1",
             "https://169.254.169.254/statuslists/1", "gopher://id.example/statuslists/1",

@@ -28,7 +28,8 @@ import Synchronization
 /// - A successful request with an unsafe method removes the responses for its URL.
 ///
 /// ``HTTPResponse/cacheUse`` tells stored responses from others. The interceptor passes streamed
-/// requests, range requests and redirected responses on.
+/// requests, range requests and redirected responses on, and requests whose only credential is a
+/// signature that a later interceptor adds on the wire.
 public final class CacheInterceptor: RequestInterceptor, RetryVoter {
     let cache: any HTTPResponseCache
     let timeSource: TimeSource
@@ -202,7 +203,9 @@ struct CachePlan {
         guard [.get, .head, .query].contains(request.method), !operation.context.isStreamed,
             request.body.contentLength == 0 || request.method == .query && request.heldBody != nil,
             ["Range", "If-Range", "If-Match", "If-Unmodified-Since"].allSatisfy({ request.headers[$0] == nil }),
-            let key = CacheKey(request, credentialFields: operation.credentialFields)
+            let key = CacheKey(request, credentialFields: operation.credentialFields),
+            // Users couldn't be told apart by a credential that is only set on the wire.
+            !key.credentials.isEmpty || operation.loop.chain.authenticationVoters.isEmpty
         else { return nil }
         var request = request
         if operation.isRenewal {

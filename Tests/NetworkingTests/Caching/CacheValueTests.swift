@@ -332,6 +332,34 @@ struct CacheCredentialTests {
         #expect(fixture.cache.size == 0)
     }
 
+    /// A credential such as a signature, which no request has before it's on the wire.
+    private struct WireCredential: WireInterceptor, RetryVoter {
+        func add(to chain: inout InterceptorChain) { chain.addAuthenticator(self) }
+
+        func intercept(_ request: HTTPRequest, next: Wire) async throws -> HTTPTransportResponse {
+            var request = request
+            request.headers["Signature"] = "s"
+            return try await next(request)
+        }
+
+        func evaluateFailedRequest(_ failure: FailedRequest) -> Retry.Action { .none }
+    }
+
+    @Test("Stores nothing if the only credential is set on the wire")
+    func wireCredential() async throws {
+        let fixture = CacheFixture(
+            .text("a", headers: .personal),
+            .text("b", headers: .personal),
+            .text("c", headers: .personal),
+            after: [WireCredential()]
+        )
+        #expect(try await fixture.text() == "a")
+        #expect(try await fixture.text() == "b")
+        #expect(fixture.cache.size == 0)
+        // Another credential separates users.
+        for _ in 0..<2 { #expect(try await fixture.text(["Authorization": "Bearer 1"]) == "c") }
+    }
+
     @Test("Doesn't store the response of a later interceptor")
     func otherAnswer() async throws {
         struct Answer: RequestInterceptor {

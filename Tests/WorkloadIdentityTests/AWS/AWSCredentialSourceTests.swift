@@ -92,6 +92,27 @@ struct AWSCredentialSourceTests {
         )
     }
 
+    @Test(
+        "Reads an expiry with any zone, as “aws configure export-credentials” writes it",
+        arguments: [
+            "2001-09-09T01:56:40+00:00", "2001-09-09T03:56:40.123456+02:00", "2001-09-08T20:26:40-05:30",
+            "2001-09-09T01:56:40.5Z",
+        ]
+    )
+    func zones(expiration: String) async throws {
+        let variables = ["AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "S3cr3t"]
+        var environment = time.awsEnvironment(
+            nil,
+            variables.merging(["AWS_CREDENTIAL_EXPIRATION": expiration]) { $1 }
+        )
+        #expect(try await AWSCredentialSource.environment(environment).credentials().expiry == time.now + .seconds(600))
+        for zone in ["", "+0000", "+24:00", "+00:60", "+1:000", "00:00", "++1:00", "+00:00Z", "Z+00:00"] {
+            let text = "2001-09-09T01:56:40" + zone
+            environment = time.awsEnvironment(nil, variables.merging(["AWS_CREDENTIAL_EXPIRATION": text]) { $1 })
+            await expectFailure(of: .environment(environment), .malformedToken, naming: "RFC 3339")
+        }
+    }
+
     @Test("Reads permanent credentials again from time to time, and keeps them if they are the same")
     func permanent() async throws {
         let time = ManualTime()

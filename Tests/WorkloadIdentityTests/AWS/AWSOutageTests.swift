@@ -51,6 +51,46 @@ struct AWSOutageTests {
         #expect(try await source.credentials().accessKeyID == "ASIA7200")
     }
 
+    @Test("During an outage, a profile's role is assumed with the machine's credentials, too")
+    func profileOutage() async throws {
+        let folder = try TokenFolder()
+        try folder.write("[profile dev]\nrole_arn = arn:aws:iam::1:role/r\ncredential_source = Ec2InstanceMetadata\n")
+        let isDown = SharedValue(false)
+        let transport = MockTransport(time: time.timeSource) { [time] request in
+            let expiration = time.date.addingTimeInterval(3_600).formatted(.iso8601)
+            if request.url.host == "sts.eu-central-1.amazonaws.com" {
+                let text = """
+                    <AssumeRoleResponse><AssumeRoleResult><Credentials>\
+                    <AccessKeyId>\(isDown.value ? "SECOND" : "FIRST")</AccessKeyId>\
+                    <SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
+                    <Expiration>\(expiration)</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>
+                    """
+                return .init(status: 200, body: Data(text.utf8))
+            }
+            guard !isDown.value else { throw NetworkError(.cannotConnect, "no route") }
+            guard request.url.path.hasSuffix("role") else {
+                return .init(status: 200, body: Data((request.method == .put ? "session" : "role").utf8))
+            }
+            let keys = #""AccessKeyId":"MACHINE","SecretAccessKey":"S3cr3t","Token":"t""#
+            return .init(status: 200, body: Data(#"{\#(keys),"Expiration":"\#(expiration)"}"#.utf8))
+        }
+        let variables = ["AWS_CONFIG_FILE": folder.path, "AWS_PROFILE": "dev", "AWS_REGION": "eu-central-1"]
+        // Short delays leave time for the request for the role.
+        let environment = WorkloadEnvironment(
+            variable: { variables[$0] },
+            timeSource: time.patientSource,
+            transport: transport,
+            random: { 0 }
+        )
+        let source = AWSCredentialSource.profile(environment: environment)
+        #expect(try await source.credentials().accessKeyID == "FIRST")
+        isDown.replace(with: true)
+        time.advance(by: .seconds(3_600))
+        #expect(try await source.credentials().accessKeyID == "SECOND")
+        let signatures = transport.requests.compactMap { $0.headers["Authorization"] }
+        #expect(signatures.count == 2 && signatures.allSatisfy { $0.contains("Credential=MACHINE/") })
+    }
+
     @Test("A metadata service that responds with expired credentials is an outage, too")
     func expiredAnswer() async throws {
         let (source, lifetime, _) = machine(-600)

@@ -233,6 +233,36 @@ struct AWSSignatureV4Tests {
         }
     }
 
+    /// An executor with one thread, as the pool of tasks has on a machine with one processor.
+    private final class OneThread: TaskExecutor {
+        private let queue = DispatchQueue(label: "OneThread")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            queue.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        }
+    }
+
+    @Test("Hashing a large body doesn't block the threads of tasks")
+    func largeBody() async throws {
+        let request = HTTPRequest(
+            method: .put,
+            url: URL(string: "https://a.example/")!,
+            body: .data(Data(count: (1 << 20) + 1))
+        )
+        let order = SharedValue<[String]>([])
+        let executor = OneThread()
+        try await Task(executorPreference: executor) {
+            let other = Task(executorPreference: executor) { _ = order.replace(with: order.value + ["other"]) }
+            let signed = try await Self.s3.sign(request, with: Self.credentials, at: Self.date)
+            order.replace(with: order.value + ["signed"])
+            let hash = "2cb74edba754a81d121c9db6833704a8e7d417e5b13d1a19f4a52f007d644264"
+            #expect(signed.headers["x-amz-content-sha256"] == hash)
+            await other.value
+        }.value
+        #expect(order.value == ["other", "signed"])
+    }
+
     @Test("Derives another key for other credentials and on another day")
     func keys() async throws {
         let signature = AWSSignatureV4(service: "sqs", region: "us-east-1")

@@ -241,9 +241,11 @@ struct GoogleExternalAccountTests {
             let endless = time.transport(Self.exchanged("a", lifetime))
             #expect(await failure(of: try source(endless))?.code == .invalidResponse)
         }
-        let late = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"2001-09-09T01:00:00Z"}"#))
-        #expect(await failure(of: try source(late, changes))?.code == .expiredToken)
-        for expiry in ["tomorrow", "", "Z", ".Z", "..Z", "-Z", "2001-09-09T01:00:00.5", "2001-09-09T01:00:00+01:00"] {
+        for expiry in ["2001-09-09T01:00:00Z", "2001-09-09T02:00:00+01:00"] {
+            let late = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"\#(expiry)"}"#))
+            #expect(await failure(of: try source(late, changes))?.code == .expiredToken)
+        }
+        for expiry in ["tomorrow", "", "Z", ".Z", "..Z", "-Z", "2001-09-09T01:00:00.5", "2001-09-09T01:00:00+0100"] {
             let vague = time.transport(Self.exchanged, .json(#"{"accessToken":"a","expireTime":"\#(expiry)"}"#))
             #expect(await failure(of: try source(vague, changes))?.code == .invalidResponse, "\(expiry)")
         }
