@@ -13,12 +13,14 @@ import Testing
         #expect(CryptoError(.openSSL, "No.", reasons: ["a", "b"]).description == "openSSL: No. (a; b)")
     }
 
-    @Test("Reports the function and the queued reason of a failed OpenSSL call") func reasons() throws {
+    @Test("Reports the queued reason of a failed OpenSSL call, and its function without another code")
+    func reasons() throws {
         let wrong = [UInt8](repeating: 1, count: 32)
         let error = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
         #expect(error.code == .pointNotOnCurve)
-        #expect(error.message.contains("EC_POINT_oct2point"))
+        #expect(error.message == "The public point isn't on the curve P-256")
         #expect(error.reasons == ["elliptic curve routines: point is not on curve"])
+        #expect(CryptoError(failed: "EVP_MD_fetch", "No hash", errors: []).message == "No hash: EVP_MD_fetch failed")
     }
 
     @Test("Doesn't mix the reasons of consecutive failures") func drained() throws {

@@ -64,7 +64,9 @@ package struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible 
         _ message: String,
         errors: [OpenSSLLibrary.QueuedError] = OpenSSLLibrary.drainedErrors()
     ) {
-        self.init(code, "\(message): \(function) failed", reasons: errors.map(\.description))
+        // Another code says what is wrong, so the function would tell a user nothing.
+        let text = code == .openSSL ? "\(message): \(function) failed" : message
+        self.init(code, text, reasons: errors.map(\.description))
     }
 }
 

@@ -1,4 +1,5 @@
 internal import COpenSSL
+import Synchronization
 
 package enum OpenSSLLibrary {
     private static let prepared: Void = {
@@ -144,20 +145,33 @@ extension OutputSpan<UInt8> {
     }
 }
 
-/// OpenSSL's objects for some keys, each created once per process.
+/// OpenSSL's objects for some keys, each created on its first use and then shared.
 struct FetchedValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private let results: [Key: Result<Value, CryptoError>]
+    private final class Fetched: Sendable {
+        let result: Result<Value, CryptoError>
 
-    init(_ keys: [Key], make: (Key) throws(CryptoError) -> Value) {
-        results = Dictionary(
-            uniqueKeysWithValues: keys.map { key in (key, Result { () throws(CryptoError) in try make(key) }) }
-        )
+        init(_ result: Result<Value, CryptoError>) { self.result = result }
+    }
+
+    private final class Slot: Sendable {
+        let fetched = AtomicLazyReference<Fetched>()
+    }
+
+    private let slots: [Key: Slot]
+    private let make: @Sendable (Key) throws(CryptoError) -> Value
+
+    init(_ keys: [Key], make: @escaping @Sendable (Key) throws(CryptoError) -> Value) {
+        slots = Dictionary(uniqueKeysWithValues: keys.map { ($0, Slot()) })
+        self.make = make
     }
 
     subscript(key: Key) -> Value {
         get throws(CryptoError) {
-            guard let result = results[key] else { throw CryptoError(.openSSL, "No object exists for \(key)") }
-            return try result.get()
+            guard let slot = slots[key] else { throw CryptoError(.openSSL, "No object exists for \(key)") }
+            if let fetched = slot.fetched.load() { return try fetched.result.get() }
+            // Two threads may both create it; both then use the first one.
+            let created = Fetched(Result { () throws(CryptoError) in try make(key) })
+            return try slot.fetched.storeIfNil(created).result.get()
         }
     }
 }

@@ -250,16 +250,24 @@ enum Suggestion {
 
 /// Answers to the names that users of other tools type, such as step, jwt-cli, oauth2c and curl.
 enum ForeignNames {
-    private static let commands = [
-        "encode": "sign", "create": "sign", "inspect": "decode", "show": "decode", "generate": "keygen",
-        "keypair": "keygen", "keygenerate": "keygen", "validate": "verify", "introspect": "decode", "curl": "request",
-        "get": "request", "login": "token", "jwe": "encrypt", "jwks": "key", "-v": "--version",
+    /// Our commands by theirs, from the preferred one.
+    private static let commands: [String: [String]] = [
+        "encode": ["sign"], "create": ["sign"], "issue": ["sign"], "inspect": ["decode"], "parse": ["decode"],
+        "show": ["decode", "inspect"], "-show": ["decode"], "introspect": ["decode"], "generate": ["keygen"],
+        "keypair": ["keygen"], "keygenerate": ["keygen"], "genkey": ["keygen"], "validate": ["verify"],
+        "check": ["verify"], "curl": ["request"], "get": ["request"], "login": ["token"], "jwe": ["encrypt"],
+        "jwk": ["key"], "jwks": ["key"], "thumbprint": ["key"], "fingerprint": ["thumbprint"], "-v": ["--version"],
     ]
 
     /// Our options by theirs, from the preferred one.
     private static let options: [String: [String]] = [
         "exp": ["expires-in"], "expiry": ["expires-in"], "expires": ["expires-in"], "not-after": ["expires-in"],
-        "payload": ["claim"], "P": ["claim"], "algorithm": ["alg"], "A": ["alg"], "private-key": ["key"],
+        "expiration": ["expires-in"], "ttl": ["expires-in"], "e": ["expires-in"], "n": ["not-before"], "i": ["iss"],
+        "s": ["sub"], "a": ["aud"], "t": ["typ"], "type": ["typ", "alg"], "jwt-id": ["jti"], "set": ["claim"],
+        "payload": ["claim"], "P": ["claim"], "algorithm": ["alg"], "algorithms": ["alg"], "A": ["alg"],
+        "size": ["rsa-bits"], "bits": ["rsa-bits"], "format": ["to"], "no-aud": ["any-aud"], "no-audience": ["any-aud"],
+        "private-key": ["key"], "pubkey": ["key", "verify-key"], "server": ["issuer"],
+        "issuer-url": ["issuer", "discover"],
         "S": ["key-env"], "j": ["json"], "kty": ["alg"], "crv": ["alg"], "curve": ["alg"],
         "public-key": ["key", "verify-key"], "jwk": ["key", "verify-key"], "signing-key": ["key"],
         "token-url": ["token-endpoint"], "scopes": ["scope"], "cacert": ["roots"], "max-time": ["timeout"],
@@ -269,13 +277,14 @@ enum ForeignNames {
     /// Those of curl, for `jwt request`.
     private static let curlOptions = [
         "A": "header", "b": "header", "cookie": "header", "e": "header", "referer": "header", "user-agent": "header",
-        "data-ascii": "data", "data-binary": "data", "data-raw": "data", "data-urlencode": "data", "T": "data",
+        "F": "data", "form": "data", "connect-timeout": "timeout", "data-ascii": "data", "data-binary": "data",
+        "data-raw": "data", "data-urlencode": "data", "T": "data",
         "upload-file": "data", "I": "request", "head": "request", "m": "timeout", "O": "out", "remote-name": "out",
         "w": "json", "write-out": "json",
     ]
 
     static func command(for name: String, in names: [String]) -> String? {
-        commands[name.lowercased()].flatMap { names.contains($0) ? $0 : nil }
+        commands[name.lowercased()]?.first { names.contains($0) }
     }
 
     /// Returns the end of a message about an unknown option, or an empty string.
@@ -291,11 +300,16 @@ enum ForeignNames {
         case "output", "out", "o", "O": return "; the result is on standard output: redirect it with > FILE"
         case _ where command.name == "verify" && ["nbf", "iat", "exp", "not-before", "issued-at"].contains(name):
             return "; the claim is always checked, as of now or of --at TIME"
+        case "no-exp-check", "ignore-exp", "ignore-expiration", "allow-expired":
+            return command.allOptions.contains { $0.longName == "at" }
+                ? "; to check the token as of an earlier time, use --at TIME" : ""
         case _ where command.name == "request" && ["s", "silent", "S", "show-error", "compressed"].contains(name):
             return "; it's the default"
         case _ where command.name == "request" && ["x", "proxy"].contains(name):
             return "; set the environment variable https_proxy"
-        case "S" where command.name == "decode": return "; jwt verify checks the signature"
+        case _ where command.name == "decode" && ["S", "secret", "key", "k", "alg", "A"].contains(name):
+            return "; jwt verify checks the signature"
+        case "subtle": return "; it isn't needed"
         case "v", "verbose": return "; jwt request has --verbose"
         case "X", "request": return "; jwt request has --request"
         case "insecure": return "; nothing that this command does depends on it"
@@ -321,7 +335,10 @@ enum ForeignNames {
 
     /// Returns the end of a message about an argument that isn't expected, or an empty string.
     static func advice(in command: CommandDefinition) -> String {
-        let claims = command.allOptions.first { $0.longName == "claims" }
-        return claims.map { "; pass claims with --claim NAME=VALUE or \($0.synopsis)" } ?? ""
+        if let claims = command.allOptions.first(where: { $0.longName == "claims" }) {
+            return "; pass claims with --claim NAME=VALUE or \(claims.synopsis)"
+        }
+        let issuer = command.name == "token" ? command.allOptions.first { $0.longName == "issuer" } : nil
+        return issuer.map { "; pass the server with \($0.synopsis)" } ?? ""
     }
 }

@@ -59,7 +59,10 @@ struct DPoPCommand {
             guard console.writesJSON else { return try console.print(proof) }
             try console.print(["proof": .string(proof), "thumbprint": .string(generator.thumbprint)])
         } catch let error as TokenError where error.code == .targetMismatch {
-            throw arguments.usageError("URL must be an absolute http or https URL")
+            throw arguments.usageError(
+                url.contains("://")
+                    ? "URL must be an absolute http or https URL" : "URL has no scheme; begin it with https://"
+            )
         }
     }
 }

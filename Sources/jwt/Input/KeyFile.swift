@@ -24,37 +24,43 @@ struct KeyFile {
         _ data: InputFile.Content,
         _ secretEncoding: SecretEncoding? = nil,
         password: String? = nil,
-        algorithmOption: String = "--alg"
+        algorithmOption: String = "--alg",
+        readsSecrets: Bool = false
     ) throws(CommandFailure) {
         self.name = name
         self.algorithmOption = algorithmOption
         self.password = password
         status = data.status
-        let start = data.bytes.first { !$0.isBlank }
+        // Windows begins text files with this mark.
+        let bytes = data.bytes.starts(with: Self.byteOrderMark) ? Array(data.bytes.dropFirst(3)) : data.bytes
+        let start = bytes.first { !$0.isBlank }
         guard let start else { throw CommandFailure(.failed, "\(name): the key is empty") }
         if let secretEncoding {
             guard let secret = secretEncoding.octets(data.bytes) else {
                 throw CommandFailure(.failed, "\(name): the secret must be \(secretEncoding.expectation)")
             }
             content = .secret(secret)
-        } else if let text = String(validating: data.bytes, as: UTF8.self), start == UInt8(ascii: "{") {
+        } else if let text = String(validating: bytes, as: UTF8.self), start == UInt8(ascii: "{") {
             content = try Self.describing(name) { try Self.json(text) }
-        } else if let der = try Self.describing(name, "", { try OpenSSHKey.der(data.bytes) }) {
+        } else if let der = try Self.describing(name, "", { try OpenSSHKey.der(bytes) }) {
             content = .der(der)
-        } else if let text = String(validating: data.bytes, as: UTF8.self), text.contains("-----BEGIN ") {
+        } else if let text = String(validating: bytes, as: UTF8.self), text.includes("-----BEGIN ") {
             content = .pem(text)
-        } else if Self.isPKCS12(data.bytes) {
+        } else if Self.isPKCS12(bytes) {
             let command = "openssl pkcs12 -in \(ShellWord.quoted(name)) -noenc -nocerts -out key.pem"
             throw CommandFailure(
                 .failed,
                 TokenError(.unsupportedKey, "\(name): PKCS #12 isn't supported; extract the key with “\(command)”")
             )
-        } else if data.bytes.first == 0x30 {
-            content = .der(data.bytes)
+        } else if bytes.first == 0x30, !bytes.allSatisfy({ (0x20...0x7E).contains($0) || $0.isBlank }) {
+            content = .der(bytes)
         } else {
-            throw CommandFailure(.failed, "\(name): not a key in PEM, DER or JWK form")
+            let advice = readsSecrets ? "; read a raw secret with --secret text|base64|base64url|hex" : ""
+            throw CommandFailure(.failed, "\(name): not a key in PEM, DER or JWK form" + advice)
         }
     }
+
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(name, algorithmOption) {
@@ -73,7 +79,7 @@ struct KeyFile {
         try Self.describing(name, algorithmOption) {
             if algorithm == nil { try checkMembers() }
             return switch content {
-            case .pem(let text) where text.contains("PRIVATE KEY-----"):
+            case .pem(let text) where isPrivate:
                 try SigningKey(pem: text, password: password, algorithm: algorithm).verificationKey
             case .pem(let text): try VerificationKey(pem: text, algorithm: algorithm)
             case .der(let bytes): try publicHalf(of: bytes, for: algorithm)
@@ -121,7 +127,7 @@ struct KeyFile {
 
     var isPrivate: Bool {
         switch content {
-        case .pem(let text): text.contains("PRIVATE KEY-----")
+        case .pem(let text): text.includes("PRIVATE KEY-----")
         case .der(let bytes): !Self.isPublicDER(bytes)
         case .jwk(let jwk): jwk.isPrivate
         case .set(let set): set.keys.contains(where: \.isPrivate)
@@ -147,7 +153,8 @@ struct KeyFile {
         switch content {
         case .pem(let text):
             // The first certificate belongs to the key.
-            guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
+            guard text.includes("-----BEGIN CERTIFICATE-----"),
+                let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
                 let end = text[start...].firstRange(of: "-----END CERTIFICATE-----")?.upperBound
             else { return nil }
             encoded = Array(text[start..<end].utf8)
@@ -236,6 +243,22 @@ struct KeyFile {
             default: throw error
             }
         }
+    }
+}
+
+extension String {
+    /// Returns whether the text contains another one, compared as bytes.
+    ///
+    /// `contains` creates generic types, which is a fiftieth of the start-up.
+    func includes(_ part: String) -> Bool {
+        guard let first = part.utf8.first else { return true }
+        var rest = utf8[...]
+        while let start = rest.firstIndex(of: first) {
+            rest = rest[start...]
+            if rest.starts(with: part.utf8) { return true }
+            rest.removeFirst()
+        }
+        return false
     }
 }
 

@@ -135,7 +135,10 @@ struct KeySetSource {
         _ name: String,
         _ maximumRSAKeySize: Int
     ) throws(CommandFailure) -> JWKSet {
-        let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
+        var advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
+        if let object = try? JSONObject(parsing: Data(bytes)), object["kty"] != nil, object["keys"] == nil {
+            advice = "; pass a single JWK with --key FILE"
+        }
         return try CommandFailure.reporting(at: "\(name): not a JWK Set", advice: { _ in advice }) {
             try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
         }
@@ -154,6 +157,9 @@ struct KeySetSource {
     }
 
     private static func place(ofIssuer issuer: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {
+        guard issuer.contains("://") else {
+            throw arguments.usageError("--discover has no scheme; begin it with https://")
+        }
         let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
         guard let document = WebDocument(issuer), document.name == issuer, document.url.fragment == nil,
             let openID = WebDocument(base + "/.well-known/openid-configuration"),

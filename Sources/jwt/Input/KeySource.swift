@@ -45,6 +45,7 @@ struct KeySource: Equatable {
     private let secretEncoding: SecretEncoding?
     private let password: PasswordSource?
     private var algorithmOption = "--alg"
+    private var readsSecrets = false
 
     init?(_ arguments: ParsedArguments, key: Option<InputFile>) throws(UsageError) {
         try self.init(arguments, file: arguments.value(of: key), named: key.spelling)
@@ -79,6 +80,7 @@ struct KeySource: Equatable {
 
     init?(_ arguments: ParsedArguments, file: InputFile?, named name: String) throws(UsageError) {
         secretEncoding = arguments.value(of: Self.secret)
+        readsSecrets = !["token", "request", "sd", "dpop"].contains(arguments.path.dropFirst().first ?? "")
         password = try PasswordSource(arguments, Self.password, prompt: Self.passwordPrompt)
         let variable = arguments.value(of: Self.environment)
         switch (file, variable) {
@@ -122,7 +124,8 @@ struct KeySource: Equatable {
             content,
             secretEncoding,
             password: password?.read(warningOn: console),
-            algorithmOption: algorithmOption
+            algorithmOption: algorithmOption,
+            readsSecrets: readsSecrets
         )
     }
 

@@ -13,7 +13,10 @@ enum OpenSSHKey {
     ///
     /// Returns `nil` for another format, and for a private key that `ssh-keygen` can convert.
     static func der(_ bytes: [UInt8]) throws(TokenError) -> [UInt8]? {
-        guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        // Foundation's trimming is a twentieth of the start-up, so skip other formats first.
+        let start = bytes.drop(while: \.isBlank)
+        let isOpenSSH = ([firstLine] + publicTypes).contains { start.starts(with: $0.utf8) }
+        guard isOpenSSH, let text = String(validating: bytes, as: UTF8.self) else { return nil }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
         guard let first = lines.first(where: { !$0.isEmpty }) else { return nil }
         if first == firstLine { return try privateDER(lines.dropFirst().prefix { $0 != lastLine }.joined()) }

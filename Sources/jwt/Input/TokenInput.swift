@@ -55,6 +55,12 @@ struct TokenInput: Equatable {
         if String(decoding: text.utf8.prefix(7), as: UTF8.self).isExactlyIgnoringASCIICase("bearer ") {
             return "it starts with “Bearer”, the scheme of the header field; remove that word"
         }
+        if String(decoding: text.utf8.prefix(14), as: UTF8.self).isExactlyIgnoringASCIICase("authorization:") {
+            return "it starts with “Authorization”, the name of the header field; pass only the token"
+        }
+        if text.utf8.first == UInt8(ascii: "\"") {
+            return "it starts with a quotation mark; remove the quotation marks, as jq -r does"
+        }
         if text.utf8.first == UInt8(ascii: "{"),
             let response = try? JSONObject(parsing: Array(text.utf8), limits: .document),
             let member = ["access_token", "id_token"].first(where: { response[$0]?.string != nil })

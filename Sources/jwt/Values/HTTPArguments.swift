@@ -13,6 +13,9 @@ struct ServiceURL: ArgumentValue, Equatable {
         guard argument.isEmpty || argument.contains("://") else {
             throw ValueError(message: "has no scheme; begin it with https://")
         }
+        guard argument.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw ValueError(message: "has a character that URLs can't contain; encode it, such as a space as %20")
+        }
         guard let url = URL(string: argument, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),
             url.user == nil, url.password == nil, url.fragment == nil
         else { throw ValueError(message: "must be an https URL without a password or fragment") }

@@ -41,7 +41,17 @@ struct Timestamp: ArgumentValue, Equatable {
     var localText: String {
         // Outside this range, the local year could be 0 or 10000.
         let isOrdinary = (-62_135_510_400.0..<253_402_214_400.0).contains(secondsSince1970)
-        return text(offset: isOrdinary ? TimeZone.current.secondsFromGMT(for: date) : 0)
+        let seconds = Int(secondsSince1970.rounded(.down))  // reason: the range fits
+        return text(offset: isOrdinary ? Self.localOffset(at: seconds) : 0)
+    }
+
+    /// Returns the seconds from UTC to the user's time zone.
+    ///
+    /// Foundation's `TimeZone.current` is a seventh of the start-up of `jwt decode`.
+    private static func localOffset(at seconds: Int) -> Int {
+        var seconds = seconds
+        var parts = unsafe tm()
+        return unsafe localtime_r(&seconds, &parts) == nil ? 0 : unsafe parts.tm_gmtoff
     }
 
     private func text(offset: Int) -> String {

@@ -60,6 +60,8 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --alg ES256 --force=yes => --force doesn't take a value
         --alg ES256 key.pem => unexpected argument: this command takes only options
         --kty EC => unknown option --kty; use --alg ALG
+        --type RSA => unknown option --type; use --alg ALG
+        --bits 2048 => unknown option --bits; use --rsa-bits BITS
         --use sig => --alg ALG is required
         --use sig --alg A128KW => \
         --alg A128KW doesn't fit --use sig; use one of HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, \
@@ -70,6 +72,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --alg dir --format pem => dir uses a secret, which has no PEM form; use --format jwk
         --use enc --rsa-bits 3072 => --rsa-bits applies only to RS and PS; a key for ECDH-ES+A256KW has a fixed size
         $ jwt sign
+        -k key.pem --claims '{"a":1}' => --claims must name a file; pass JSON on standard input with --claims -
         --claim sub => --claim must be NAME=VALUE
         --claim =x => --claim must be NAME=VALUE
         --claim 'r=[a]' => --claim r looks like JSON but isn't valid; to set text, pass it as a JSON string: 'r="…"'
@@ -115,6 +118,14 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --sub a --subject b => --sub can be given only once
         --exp 5m => unknown option --exp; use --expires-in DURATION
         --payload a=1 => unknown option --payload; use --claim NAME=VALUE
+        --ttl 5m => unknown option --ttl; use --expires-in DURATION
+        -e 5m => unknown option -e; use --expires-in DURATION
+        -i me => unknown option -i; use --iss TEXT
+        -s ada => unknown option -s; use --sub TEXT
+        -a api => unknown option -a; use --aud TEXT
+        --type JWT => unknown option --type; use --typ TYPE
+        --set a=1 => unknown option --set; use --claim NAME=VALUE
+        --subtle => unknown option --subtle; it isn't needed
         --output token => unknown option --output; the result is on standard output: redirect it with > FILE
         -o token => unknown option -o; the result is on standard output: redirect it with > FILE
         -v => unknown option -v; jwt request has --verbose
@@ -129,6 +140,10 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --key k --aud= x => --aud must not be empty
         --nbf 1 x => unknown option --nbf; the claim is always checked, as of now or of --at TIME
         --keyid k x => unknown option --keyid; the token's kid selects the key
+        --no-exp-check x => \
+        unknown option --no-exp-check; to check the token as of an earlier time, use --at TIME
+        --algorithms ES256 x => unknown option --algorithms; use --alg ALG
+        --no-aud x => unknown option --no-aud; use --any-aud
         --key k --audience a --aud b --any-aud x => --aud and --any-aud can't be combined
         --key k --aud a --any-aud x => --aud and --any-aud can't be combined
         --key k --require aud x => a token with the claim aud needs --aud TEXT, or --any-aud for every audience
@@ -146,6 +161,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         --jwks must be a file or an https URL without a password; http is allowed only for this machine
         --jwks ftp://127.0.0.1/keys => \
         --jwks must be a file or an https URL without a password; http is allowed only for this machine
+        --discover x => --discover has no scheme; begin it with https://
         --discover http://x => --discover must be an https URL without a query; http is allowed only for this machine
         --discover 'https://x?a=b' => \
         --discover must be an https URL without a query; http is allowed only for this machine
@@ -190,6 +206,7 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         a --to jwk --new-password-env A => only PKCS #8 can be encrypted; use --to pem or --to der
         a --public --new-password-env A => public keys are never encrypted
         - --new-password-file - => the key and the new password can't both come from standard input
+        a --format jwk => unknown option --format; use --to FORM
         a --to ssh => --to must be one of pem, der, jwk, traditional, traditional-der, raw
         a b => unexpected argument: expected only KEY
         $ jwt key thumbprint
@@ -210,7 +227,9 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         GET https://a/ => missing key; pass --key FILE or --key-env NAME
         get https://a/ -k key.pem => METHOD must be uppercase, such as GET
         GET -k key.pem => URL is missing
-        GET /orders -k key.pem => URL must be an absolute http or https URL
+        GET /orders -k key.pem => URL has no scheme; begin it with https://
+        GET api.example -k key.pem => URL has no scheme; begin it with https://
+        GET ftp://api.example -k key.pem => URL must be an absolute http or https URL
         GET https://a/ -k - --access-token-file - => the key and the access token can't both come from standard input
         GET https://a/ -k key.pem --access-token-file a --access-token-env B => \
         --access-token-file and --access-token-env can't be combined
@@ -313,6 +332,8 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         $C --client-secret-file - --refresh-token-file - => only one key or secret can come from standard input
         --config x => --config needs --profile NAME
         --refresh --sign-out => --refresh and --sign-out can't be combined
+        https://id.example --client-id c => \
+        unexpected argument: this command takes only options; pass the server with --issuer ISSUER
         --client-secret x => unknown option --client-secret, did you mean --client-secret-file?
         $I --sign-in --client-secret-env S => --sign-in requires --grant device_code or authorization_code
         --sign-in --refresh => --sign-in can't be combined with --refresh or --sign-out
@@ -357,6 +378,8 @@ struct InvalidLine: CustomTestStringConvertible, Sendable {
         https://x -s $S => unknown option -s; it's the default
         GET x $S => URL has no scheme; begin it with https://
         GET https://a:b@x.example $S => URL must be an https URL without a password or fragment
+        GET https://x.example/ü $S => URL has a character that URLs can't contain; encode it, such as a space as %20
+        https://x --form a=b $S => unknown option --form; use --data TEXT|@FILE
         GET http://x.example $S => URL must be an https URL; http is allowed only for this machine
         GET https://x -H X $S => --header must be NAME: VALUE, or @FILE for a file with one field per line
         GET https://x -d a --json-body 1 $S => --data and --json-body can't be combined: a request has one body

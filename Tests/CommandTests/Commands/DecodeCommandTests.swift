@@ -83,6 +83,10 @@ struct DecodeCommandTests {
         for (zone, texts) in [
             ("Europe/Berlin", ["2011-03-22T18:40:00+01:00", "2011-03-22T18:46:00+01:00", "2011-03-22T19:43:00+01:00"]),
             (
+                "CET-1CEST,M3.5.0,M10.5.0/3",
+                ["2011-03-22T18:40:00+01:00", "2011-03-22T18:46:00+01:00", "2011-03-22T19:43:00+01:00"]
+            ),
+            (
                 "America/St_Johns",
                 ["2011-03-22T15:10:00-02:30", "2011-03-22T15:16:00-02:30", "2011-03-22T16:13:00-02:30"]
             ),
@@ -234,6 +238,16 @@ struct DecodeCommandTests {
                 let copied = try BuiltProgram.shell("jwt \(command)", input: text, environment: environment, in: folder)
                 #expect(copied.status == 1 && copied.output.isEmpty)
                 #expect(copied.errors.hasSuffix(": not a token: \(scheme)\n"), "\(copied.errors)")
+            }
+            for (text, advice) in [
+                (
+                    "Authorization: Bearer \(token)",
+                    "it starts with “Authorization”, the name of the header field; pass only the token"
+                ),
+                ("\"\(token)\"", "it starts with a quotation mark; remove the quotation marks, as jq -r does"),
+            ] {
+                let copied = try BuiltProgram.shell("jwt \(command)", input: text, environment: environment, in: folder)
+                #expect(copied.fails(1, containing: ": not a token: \(advice)\n"), "\(copied)")
             }
         }
         #expect(try BuiltProgram.shell("jwt decode < token.jwt", in: folder).status == 0)

@@ -211,7 +211,15 @@ struct KeyFileTests {
     @Test(
         "Names a file without a usable key, with the reason",
         arguments: [
-            ("", "the key is empty"), (" \n", "the key is empty"), ("secret", "not a key in PEM, DER or JWK form"),
+            ("", "the key is empty"), (" \n", "the key is empty"),
+            (
+                "secret",
+                "not a key in PEM, DER or JWK form; read a raw secret with --secret text|base64|base64url|hex"
+            ),
+            (
+                "0123456789",
+                "not a key in PEM, DER or JWK form; read a raw secret with --secret text|base64|base64url|hex"
+            ),
             ("{\"kid\":\"secret\"}", "the JWK has no “kty”, the key type"),
             (String(repeating: " ", count: 1 << 20) + "{}", "larger than 1 MiB"),
             (
@@ -256,7 +264,10 @@ struct KeyFileTests {
         let broken = try BuiltProgram.jwt.run("sign", "-k", folder.file("broken.der"))
         #expect(broken.fails(2, "jwt sign: \(folder.file("broken.der")): "), "\(broken)")
         try Data([0xFF, 0xFE]).write(to: URL(filePath: folder.file("binary")))
-        try expectRefusal(of: "binary", "not a key in PEM, DER or JWK form")
+        try expectRefusal(
+            of: "binary",
+            "not a key in PEM, DER or JWK form; read a raw secret with --secret text|base64|base64url|hex"
+        )
     }
 
     @Test(

@@ -39,6 +39,19 @@ struct KeyFormatTests {
         #expect(locked.fails(2, "jwt sign: locked: encrypted Ed25519 keys of OpenSSH aren't supported; "), "\(locked)")
     }
 
+    @Test("Reads a JWK and a PEM file that begin with a byte order mark")
+    func byteOrderMark() throws {
+        let result = try shell(
+            """
+            for form in pem jwk; do
+              jwt keygen --alg ES256 --format $form > plain 2> /dev/null; (printf '\\357\\273\\277'; cat plain) > key
+              chmod 600 *; jwt sign -k key --sub ada --expires-in 1h | jwt verify -k plain | grep sub
+            done
+            """
+        )
+        #expect(result == .success("  \"sub\": \"ada\"\n  \"sub\": \"ada\"\n"))
+    }
+
     @Test("Names the commands that convert PKCS #12 and RSA-PSS keys, which work")
     func conversions() throws {
         let setup = """

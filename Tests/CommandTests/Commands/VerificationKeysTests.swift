@@ -55,7 +55,7 @@ struct VerificationKeysTests {
         #expect(other == .failure(1, error + "\n"))
         let single = try folder.write(key.verificationKey.jwk.members.serialized(), to: "key.jwk")
         let refused = try BuiltProgram.jwt.run("verify", "--jwks", single, try token())
-        let reason = "not a JWK Set: the key set must have an array “keys”"
+        let reason = "not a JWK Set: the key set must have an array “keys”; pass a single JWK with --key FILE"
         #expect(refused == .failure(2, "jwt verify: \(single): \(reason)\n"))
         let pem = try folder.write(key.verificationKey.pem(), to: "key.pem")
         let unfit = try BuiltProgram.jwt.run("verify", "--jwks", pem, try token())

@@ -170,7 +170,7 @@ struct HelpTests {
         "Suggests our commands for those of other tools",
         arguments: [
             ("encode", "sign"), ("inspect", "decode"), ("validate", "verify"), ("generate", "keygen"),
-            ("curl", "request"),
+            ("curl", "request"), ("parse", "decode"), ("check", "verify"), ("issue", "sign"), ("jwk", "key"),
         ]
     )
     func foreignCommand(typed: String, ours: String) throws {

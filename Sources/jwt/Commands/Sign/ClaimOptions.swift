@@ -113,6 +113,9 @@ struct ClaimOptions {
     }
 
     func claims(adding file: InputFile?, _ arguments: ParsedArguments) throws -> JSONObject {
+        if let file, file.path.first == "{", unsafe access(file.path, F_OK) != 0 {
+            throw arguments.usageError("--claims must name a file; pass JSON on standard input with --claims -")
+        }
         let others = try file.map { file throws(CommandFailure) in try Self.object(in: file) }
         do {
             return try claims(adding: others, from: "the --claims file", now: Self.now)
