@@ -17,8 +17,7 @@ import TokenGeneration
 ///
 /// Store the result: without it, the registration can't be managed.
 public struct ClientRegistrar: Sendable {
-    /// The server.
-    public let server: AuthorizationServer
+    let server: AuthorizationServer
     private let client: NetworkClient
     private let timing: OAuth2Timing
     private let hints: DPoPServerState

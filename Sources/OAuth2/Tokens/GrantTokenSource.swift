@@ -5,10 +5,8 @@ import TokenGeneration
 
 /// A token source that gets tokens from an authorization server and keeps them in a store.
 ///
-/// Each call reads the store, and asks the server if the store has no suitable token. Wrap the
-/// source in a ``CachedTokenSource`` to cache the token, refresh it ahead of time and share one
-/// request among callers; ``OAuth2Authenticator`` does so.
-public final class GrantTokenSource: TokenSource, StoreWaiting {
+/// Each call reads the store, and asks the server if the store has no suitable token.
+package final class GrantTokenSource: TokenSource, StoreWaiting {
     // `RefreshTable` makes the decisions; this type performs them.
 
     struct Current {
@@ -74,13 +72,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     let key: String
     let state = Mutex(State())
 
-    /// Creates a source.
-    ///
-    /// - Parameters:
-    ///   - client: The client of the server that issues the tokens. Its DPoP key binds them.
-    ///   - grant: The grant that entitles the client to a token.
-    ///   - store: The storage for tokens. The default keeps them in memory.
-    public init(client: OAuth2Client, grant: any Grant, store: any TokenStore = InMemoryTokenStore()) {
+    package init(client: OAuth2Client, grant: any Grant, store: any TokenStore = InMemoryTokenStore()) {
         self.client = client
         self.grant = grant
         self.store = WatchedTokenStore(store)
@@ -101,7 +93,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
     /// It's stored with everything issued along with it, unless the store failed.
-    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+    package func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = client.timing.timeSource.now()
         let latest = now + client.timing.timeout
         let deadline = min(requirements.deadline ?? latest, latest)

@@ -180,7 +180,10 @@ struct LoopbackEndpointTests {
         }
     }
 
-    private static let authentication = ClientSecretBasic.clientSecretBasic(clientID: "api", secret: Secret("s3cret"))
+    private static let authentication = StandardClientAuthentication.clientSecretBasic(
+        clientID: "api",
+        secret: Secret("s3cret")
+    )
 
     private func withServer(
         _ configure: (inout MockAuthorizationServer.Configuration) -> Void = { _ in },
