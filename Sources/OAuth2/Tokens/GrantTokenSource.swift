@@ -60,6 +60,8 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
     }
 
     static let attempts = 3
+    /// The maximum number of attempts to write over the records of other processes.
+    private static let changes = 100
     /// The maximum time of a store call that must not be cancelled with its task.
     static let storeTimeout = Duration.seconds(10)
     /// The maximum difference between the clocks of processes that share a store.
@@ -193,7 +195,11 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
                 }
             }
         }
-        throw refusal ?? expiry ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
+        throw refusal ?? expiry ?? Self.changing
+    }
+
+    private static var changing: OAuth2Error {
+        OAuth2Error(.storeBusy, "other processes keep changing the token store")
     }
 
     func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
@@ -280,7 +286,7 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
                 state.isFirstTokenSpent = true
                 state.boundKey = nil
             }
-            while true {
+            for _ in 1...Self.changes {
                 let stored = try await self.store.load(self.key)
                 if !self.grant.isRepeatable {
                     let mark = TokenRecord(.signedOut, replacing: stored?.record)
@@ -293,6 +299,7 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
                     if try await self.store.remove(self.key, ifVersion: stored.version) { return }
                 }
             }
+            throw Self.changing
         }
     }
 
@@ -305,7 +312,7 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
                 state.refusal = nil
                 state.boundKey = nil
             }
-            while true {
+            for _ in 1...Self.changes {
                 let version: TokenRecordVersion?
                 do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
                     // There is a new grant, so the damaged record is set aside.
@@ -316,6 +323,7 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
                     return
                 }
             }
+            throw Self.changing
         }
     }
 
