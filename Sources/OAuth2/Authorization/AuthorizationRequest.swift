@@ -57,8 +57,8 @@ public struct AuthorizationRequest: Sendable, Redacted {
     ///     default, `nil`, generates 256 random bits.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that isn't
     ///   absolute or has a fragment, an invalid scope, resource or code verifier, an empty state, a
-    ///   `max_age` that isn't a whole number of seconds, or an additional parameter that the request
-    ///   sets itself.
+    ///   `max_age` that isn't a whole number of seconds, or an additional parameter that the
+    ///   request sets itself.
     public init(
         clientID: String,
         redirectURI: String,

@@ -83,7 +83,7 @@ public struct StandardClientAuthentication: ClientAuthentication {
 
     /// Adds the method's header field or form fields.
     ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the credential can't be created.
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if there's no credential.
     public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
         try await method.authenticate(&request, at: date)
     }

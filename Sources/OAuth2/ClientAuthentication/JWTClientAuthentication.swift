@@ -66,8 +66,8 @@ extension ClientAuthentication where Self == StandardClientAuthentication {
         Self(JWTClientAuthentication(clientID, signingService, audience, lifetime, header))
     }
 
-    /// An assertion that the client signs with its secret: `client_secret_jwt` ([OpenID Connect Core
-    /// §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
+    /// An assertion that the client signs with its secret: `client_secret_jwt` ([OpenID Connect
+    /// Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.

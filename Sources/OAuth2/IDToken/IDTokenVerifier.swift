@@ -70,9 +70,9 @@ public struct IDTokenVerifier: Sendable {
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys. The default is those that its metadata names.
     ///   - algorithms: The accepted signature algorithms: the client's registered
-    ///     `id_token_signed_response_alg`. The default, `nil`, is RS256 alone, as in [OpenID Connect
-    ///     registration](https://openid.net/specs/openid-connect-registration-1_0.html), or the
-    ///     algorithm of ``IssuerKeys/key(_:)``.
+    ///     `id_token_signed_response_alg`. The default, `nil`, is RS256 alone, as in [OpenID
+    ///     Connect registration](https://openid.net/specs/openid-connect-registration-1_0.html), or
+    ///     the algorithm of ``IssuerKeys/key(_:)``.
     public init(
         issuer: String,
         clientID: String,

@@ -1,8 +1,8 @@
 import Networking
 import Synchronization
 
-/// A token source that caches the token of a grant or of another source, refreshes it ahead of time,
-/// and renews it with a single request.
+/// A token source that caches the token of a grant or of another source, refreshes it ahead of
+/// time, and renews it with a single request.
 ///
 /// All callers that need a new token share one request. It runs in its own task, which continues if
 /// the waiting callers are cancelled.

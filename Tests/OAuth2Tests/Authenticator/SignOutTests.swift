@@ -108,7 +108,7 @@ struct SignOutTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("Signing in or out ends when a store never accepts a write", .timeLimit(.minutes(1)))
+    @Test("Signing in or out ends when a store never accepts a write")
     func stubbornStore() async throws {
         let authenticator = OAuth2Fixture().authenticator(grant: grant, store: StubbornStore())
         #expect(await failureCode { try await authenticator.signOut() } == .storeBusy)
