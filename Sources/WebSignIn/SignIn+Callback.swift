@@ -48,7 +48,7 @@ extension SignIn {
                 provider: provider.name,
                 state: authorization.state,
                 nonce: authorization.nonce,
-                codeVerifier: authorization.codeVerifier.value.expose { $0 },
+                codeVerifier: authorization.codeVerifier.expose { $0 },
                 returnPath: returnPath.text,
                 acr: requirement.acr,
                 // Also the provider's own parameter, because the ID token must meet it.
@@ -247,7 +247,7 @@ extension SignIn {
                 additionalParameters: attempt.maximumAge.map { ["max_age": String($0)] } ?? [:],
                 state: attempt.state,
                 nonce: attempt.nonce,
-                codeVerifier: CodeVerifier(Secret(attempt.codeVerifier))
+                codeVerifier: Secret(attempt.codeVerifier)
             )
             let server = try await provider.client.server
             let grant =

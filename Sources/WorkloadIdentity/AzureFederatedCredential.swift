@@ -32,7 +32,7 @@ public struct AzureFederatedCredential: Sendable {
     /// The tenant's authorization server.
     public let server: AuthorizationServer
     /// The authentication of the application or user-assigned identity.
-    public let clientAuthentication: SignedAssertionAuthentication
+    public let clientAuthentication: StandardClientAuthentication
 
     /// Creates a credential from the environment variables.
     ///
@@ -74,7 +74,7 @@ public struct AzureFederatedCredential: Sendable {
             )
         }
         let source: any TokenSource = if let assertion { assertion } else { try file() }
-        clientAuthentication = SignedAssertionAuthentication(clientID: clientID, assertion: source)
+        clientAuthentication = .signedAssertion(clientID: clientID, assertion: source)
     }
 
     private static func authority(_ environment: WorkloadEnvironment) throws(WorkloadIdentityError) -> String {

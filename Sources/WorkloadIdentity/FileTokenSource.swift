@@ -103,13 +103,16 @@ public struct FileTokenSource: TokenSource {
 /// file ([JWT-SVID](https://github.com/spiffe/spiffe/blob/main/standards/JWT-SVID.md)).
 ///
 /// ```swift
-/// let authentication = SignedAssertionAuthentication(
-///     clientID: "spiffe://example.org/reports",
-///     assertion: SPIFFEFileSource(
-///         audience: "https://as.example",
-///         path: "/run/spiffe/jwt_svid.token"
-///     ),
-///     type: .jwtSPIFFE
+/// let oauth = OAuth2Client(
+///     server: server,
+///     clientAuthentication: .signedAssertion(
+///         clientID: "spiffe://example.org/reports",
+///         assertion: SPIFFEFileSource(
+///             audience: "https://as.example",
+///             path: "/run/spiffe/jwt_svid.token"
+///         ),
+///         type: .jwtSPIFFE
+///     )
 /// )
 /// ```
 ///

@@ -59,11 +59,11 @@ public struct GoogleExternalAccountSource: TokenSource {
             )
         }
         let scope = impersonation == nil ? scopes.joined(separator: " ") : GoogleImpersonation.cloudPlatform
-        let authentication: any ClientAuthentication =
+        let authentication: StandardClientAuthentication =
             if let client = file.client {
-                ClientSecretBasic.clientSecretBasic(clientID: client.id, secret: client.secret)
+                .clientSecretBasic(clientID: client.id, secret: client.secret)
             } else {
-                PublicClient.none(clientID: file.audience, sendsClientID: false)
+                .none(clientID: file.audience, sendsClientID: false)
             }
         exchange = GrantTokenSource(
             client: OAuth2Client(

@@ -181,8 +181,8 @@ enum CommandWords {
         "; use RedirectPolicy.never to receive it": "; omit --location to receive it",
         " or disable decodesContent": " with --header",
         "; set TLSConfiguration.clientIdentity": "",
-        "try `ClientSecretBasic.Encoding.form` (jwt token --basic-encoding form)": "try --basic-encoding form",
-        "try `ClientSecretBasic.Encoding.raw` (jwt token --basic-encoding raw)": "try --basic-encoding raw",
+        "try `encoding: .form` (jwt token --basic-encoding form)": "try --basic-encoding form",
+        "try `encoding: .raw` (jwt token --basic-encoding raw)": "try --basic-encoding raw",
         "; set the server's `omitsTokenType` to accept it": "",
         "if the server rejects expired refresh tokens so, set its `endsGrantsWithInvalidRequest`":
             "if the refresh token has expired, get a new one",

@@ -21,13 +21,11 @@ struct TokenExchange: Example {
             routes.on(.get, "/address", authorization.protecting(scope: "address.read") { _ in .text("1 Quay Street") })
         }
         let user = CachedTokenSource(
-            GrantTokenSource(
-                client: OAuth2Client(
-                    server: authorization.metadata,
-                    clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret"))
-                ),
-                grant: ClientCredentialsGrant()
-            )
+            client: OAuth2Client(
+                server: authorization.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret"))
+            ),
+            grant: ClientCredentialsGrant()
         )
         let provider = TokenExchangeProvider { try await user.token().value }
         let client = NetworkClient(options: .init(authenticationProvider: provider))

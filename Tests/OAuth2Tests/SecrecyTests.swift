@@ -115,13 +115,13 @@ struct SecrecyTests {
             refreshToken: Secret(secret),
             proofKey: Secret(try key.pem())
         )
-        let basic = ClientSecretBasic.clientSecretBasic(clientID: "a", secret: Secret(secret))
-        let assertion = JWTClientAuthentication.privateKeyJWT(
+        let basic = StandardClientAuthentication.clientSecretBasic(clientID: "a", secret: Secret(secret))
+        let assertion = StandardClientAuthentication.privateKeyJWT(
             clientID: "a",
             signingService: try ES256SigningService(key: key)
         )
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret)])
-        try basic.authenticate(&request, at: Date())
+        try await basic.authenticate(&request, at: Date())
         let fixture = OAuth2Fixture(steps: [.boundToken(secret, refresh: secret)])
         let grant = RefreshTokenGrant(refreshToken: Secret(secret))
         let authenticator = fixture.authenticator(grant: grant, dpop: .generated())
@@ -175,8 +175,7 @@ struct SecrecyTests {
         return [
             Secret(secret), ["key": Secret(secret)], Optional(Secret(secret)) as Any,
             token, record, VersionedTokenRecord(record: record, version: TokenRecordVersion("1")),
-            TokenRecordVersion("1"), RefreshAttempt(id: "a"), GrantEnd.lost,
-            RefreshPause(duration: .seconds(1), end: Date()), RefreshTokenRotation.none,
+            TokenRecordVersion("1"), RefreshAttempt(id: "a"), RefreshTokenRotation.none,
 
             basic, assertion, authentication,
             request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
@@ -191,11 +190,11 @@ struct SecrecyTests {
             ),
             OAuth2Event.demanded(.insufficientScope, ResourceDemand(scope: [secret])),
             ClientCredentialsGrant(scope: "a"), exchange, provider, fixed, cached, granted,
-            FallbackTokenSource(fixed), LimitedTokenSource(fixed),
-            PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },
+            fixed.fallingBack(to: fixed), fixed.limited(), fixed.persisted(in: memory, key: "k"),
+            ClosureTokenSource { _ in token },
             TokenRequirements.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
-            OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
+            introspected, WellKnownDocument.openID,
             try ProtectedResource(identifier: "https://api.example", authorizationServers: []),
             ProtectedResource.Matching.pathPrefix,
             ProtectedResourceAuthenticator(
@@ -268,20 +267,24 @@ struct SecrecyTests {
     }
 
     private func valuesOfClients() async throws -> [Any] {
-        let post = ClientSecretPost.clientSecretPost(clientID: "a", secret: Secret(secret))
+        let post = StandardClientAuthentication.clientSecretPost(clientID: "a", secret: Secret(secret))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
-        post.authenticate(&request, at: Date())
-        let jwt = try JWTClientAuthentication.clientSecretJWT(clientID: "a", secret: Secret(secret + secret))
+        try await post.authenticate(&request, at: Date())
+        let jwt = try StandardClientAuthentication.clientSecretJWT(clientID: "a", secret: Secret(secret + secret))
         try await jwt.authenticate(&request, at: Date())
         let assertion = AccessToken(value: Secret(secret), requested: .now)
-        let signed = SignedAssertionAuthentication(clientID: "a", assertion: StaticTokenSource(assertion))
+        let signed = StandardClientAuthentication.signedAssertion(
+            clientID: "a",
+            assertion: StaticTokenSource(assertion)
+        )
         var signedRequest = TokenRequest(server: OAuth2Fixture.server, form: [])
         try await signed.authenticate(&signedRequest, at: Date())
         return [
-            post, jwt, request, PublicClient.none(clientID: "a"), AssertionAudience.issuer,
-            ClientSecretBasic.Encoding.form,
-            MutualTLSAuthentication.tlsClientAuth(clientID: "a"), MutualTLSAuthentication(post), signed, signedRequest,
-            SignedAssertionAuthentication.AssertionType.jwtBearer,
+            post, jwt, request, StandardClientAuthentication.none(clientID: "a"), AssertionAudience.issuer,
+            StandardClientAuthentication.Encoding.form,
+            StandardClientAuthentication.tlsClientAuth(clientID: "a"), StandardClientAuthentication.mutualTLS(post),
+            signed, signedRequest,
+            StandardClientAuthentication.AssertionType.jwtBearer,
         ]
     }
 
@@ -293,7 +296,7 @@ struct SecrecyTests {
             redirectURI: receiver.redirectURI,
             state: secret,
             nonce: secret,
-            codeVerifier: verifier
+            codeVerifier: verifier.value
         )
         let code = AuthorizationCodeGrant(
             code: Secret(secret),
@@ -336,7 +339,7 @@ struct SecrecyTests {
             verifier, authorization, code, exchange, TokenExchangeGrant.Actor(subject, identifier: "a"), client,
             try await plain.tokens(for: code, idToken: .skipIDTokenCheck), TokenType.jwt,
             AuthorizationDetail(type: "a"), device,
-            DeviceAuthorizationProgress.Event.pending, receiver, LoopbackRedirectReceiver.Pages(),
+            DeviceAuthorizationProgress.Event.pending, receiver,
             JWTBearerGrant(identifier: "a") { Secret(hidden) }, SAMLBearerGrant(identifier: "a") { Data(hidden.utf8) },
             ExtensionGrant(type: "a", identifier: "a", isRepeatable: true) { [("a", hidden)] },
             UserGrant(identifier: "a"), try await progress(of: device),

@@ -158,7 +158,7 @@ struct OAuthSuite {
             )
         }
         let source = FileTokenSource(path: path, audience: "https://as.example")
-        let federated = client(SignedAssertionAuthentication(clientID: "reports", assertion: source))
+        let federated = client(.signedAssertion(clientID: "reports", assertion: source))
         let secret = client(.clientSecretPost(clientID: "reports", secret: Secret(assertion)))
         var (ours, beside): ([Double], [Double]) = ([], [])
         for _ in 0..<arguments.rounds {

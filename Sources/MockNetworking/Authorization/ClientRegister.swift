@@ -8,7 +8,7 @@ import TokenGeneration
 final class ClientRegister: Sendable {
     typealias Client = MockAuthorizationServer.Client
 
-    private typealias AssertionType = SignedAssertionAuthentication.AssertionType
+    private typealias AssertionType = StandardClientAuthentication.AssertionType
 
     private struct State {
         var clients: [String: Client]

@@ -241,7 +241,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         // The application's order, so that a resource doesn't get a token for each order of names.
         var demand = demand
         demand.scope = additional.filter { demanded.contains(ByteComparedString($0)) }
-        return grant.answering(demand)
+        return grant.details?.answering(demand)
     }
 
     private func knownWiderSource(_ key: WiderKey) -> CachedTokenSource? {

@@ -38,12 +38,6 @@ import TokenGeneration
 /// requests of all clients share one sign-in. A sign-in continues when its requests time out: a
 /// request waits for at most its own timeout. Use ``signIn()`` to sign in before the first request.
 public final class ProtectedResourceAuthenticator: ObservableInterceptor {
-    /// A closure that sends the user to a URL and returns the URL of the redirect.
-    ///
-    /// Its second argument is the request, for
-    /// ``LoopbackRedirectReceiver/redirect(for:verifiedBy:within:timeSource:)``.
-    public typealias Browser = @Sendable (URL, AuthorizationRequest) async throws -> URL
-
     private struct State {
         var connection: Connection?
         /// The number of sign-ins so far.
@@ -90,7 +84,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     let user: String
     let store: any TokenStore
     let options: Options
-    let browser: Browser
+    let browser: @Sendable (URL, AuthorizationRequest) async throws -> URL
     private let state = Mutex(State())
 
     /// Creates an authenticator for one user, whose tokens it keeps in memory.
@@ -104,13 +98,15 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     ///     `refresh_token`.
     ///   - scope: The rule for the scope that the resource gets.
     ///   - options: The options.
-    ///   - browser: The closure that sends the user to the authorization server.
+    ///   - browser: A closure that sends the user to a URL and returns the URL of the redirect. Its
+    ///     second argument is the request, for
+    ///     ``LoopbackRedirectReceiver/redirect(for:verifiedBy:within:timeSource:)``.
     public convenience init(
         resource: URL,
         client: ClientMetadata,
         scope: Scope,
         options: Options = Options(),
-        browser: @escaping Browser
+        browser: @escaping @Sendable (URL, AuthorizationRequest) async throws -> URL
     ) {
         self.init(
             resource: resource,
@@ -137,7 +133,9 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
     ///     the store, so there is no default.
     ///   - store: The storage for tokens.
     ///   - options: The options.
-    ///   - browser: The closure that sends the user to the authorization server.
+    ///   - browser: A closure that sends the user to a URL and returns the URL of the redirect. Its
+    ///     second argument is the request, for
+    ///     ``LoopbackRedirectReceiver/redirect(for:verifiedBy:within:timeSource:)``.
     public init(
         resource: URL,
         client: ClientMetadata,
@@ -145,7 +143,7 @@ public final class ProtectedResourceAuthenticator: ObservableInterceptor {
         user: String,
         store: any TokenStore,
         options: Options = Options(),
-        browser: @escaping Browser
+        browser: @escaping @Sendable (URL, AuthorizationRequest) async throws -> URL
     ) {
         url = resource
         metadata = client

@@ -26,8 +26,7 @@ public struct ResourceDemand: Sendable, ComparedByParts, Redacted {
     /// challenge](https://learn.microsoft.com/en-us/entra/identity-platform/claims-challenge)).
     public var claims: String?
 
-    /// Creates a demand.
-    public init(
+    package init(
         scope: [String] = [],
         acrValues: [String] = [],
         maxAge: Duration? = nil,

@@ -21,23 +21,20 @@ public import TokenGeneration
 /// Each request is for one response. If another process receives the response, keep ``state``,
 /// ``nonce`` and ``codeVerifier`` in the user's session, and create the request again from them.
 public struct AuthorizationRequest: Sendable, Redacted {
-    /// The client's identifier.
-    public let clientID: String
-    /// The redirect URI, exactly as registered.
-    public let redirectURI: String
+    package let clientID: String
+    package let redirectURI: String
     /// The value that ties the response to this request, and not to an attacker's.
     public let state: String
     /// The value that the ID token must repeat, or `nil` without the scope `openid`.
     public let nonce: String?
-    /// The proof that the client that redeems the code is the one that requested it.
-    public let codeVerifier: CodeVerifier
-    /// The response mode, or `nil` for the server's default, which is the query.
-    public let responseMode: ResponseMode?
+    /// The proof that the client that redeems the code is the one that requested it
+    /// ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636), PKCE).
+    public var codeVerifier: Secret { verifier.value }
+    package let verifier: CodeVerifier
+    package let responseMode: ResponseMode?
     let expectedIDToken: ExpectedIDToken
-    /// All parameters in the order to send them, in the URL, a pushed request or a signed one.
-    ///
-    /// Only `resource` can occur more than once.
-    public let parameters: [(name: String, value: String)]
+    /// All parameters in the order to send them, of which only `resource` can occur more than once.
+    package let parameters: [(name: String, value: String)]
 
     /// Creates a request.
     ///
@@ -56,10 +53,12 @@ public struct AuthorizationRequest: Sendable, Redacted {
     ///   - additionalParameters: Additional parameters, such as `prompt` or `login_hint`.
     ///   - state: The state. The default, `nil`, generates 256 random bits.
     ///   - nonce: The nonce. The default, `nil`, generates 256 random bits for the scope `openid`.
-    ///   - codeVerifier: The code verifier. The default, `nil`, generates a new one.
+    ///   - codeVerifier: The code verifier, 43 to 128 letters, digits, `-`, `.`, `_` and `~`. The
+    ///     default, `nil`, generates 256 random bits.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that isn't
-    ///   absolute or has a fragment, an invalid scope or resource, an empty state, a `max_age` that
-    ///   isn't a whole number of seconds, or an additional parameter that the request sets itself.
+    ///   absolute or has a fragment, an invalid scope, resource or code verifier, an empty state, a
+    ///   `max_age` that isn't a whole number of seconds, or an additional parameter that the
+    ///   request sets itself.
     public init(
         clientID: String,
         redirectURI: String,
@@ -71,7 +70,7 @@ public struct AuthorizationRequest: Sendable, Redacted {
         additionalParameters: [String: String] = [:],
         state: String? = nil,
         nonce: String? = nil,
-        codeVerifier: CodeVerifier? = nil
+        codeVerifier: Secret? = nil
     ) throws(OAuth2Error) {
         self.clientID = clientID
         self.redirectURI = redirectURI
@@ -81,8 +80,8 @@ public struct AuthorizationRequest: Sendable, Redacted {
         let nonce = if let nonce { nonce } else if isOpenID { try String.random() } else { String?.none }
         let maximumAge = try Self.maximumAuthenticationAge(additionalParameters["max_age"])
         expectedIDToken = isOpenID ? .requested(nonce: nonce, maximumAuthenticationAge: maximumAge) : .none
-        let codeVerifier = if let codeVerifier { codeVerifier } else { try CodeVerifier() }
-        (self.state, self.nonce, self.codeVerifier) = (state, nonce, codeVerifier)
+        verifier = if let codeVerifier { try CodeVerifier(codeVerifier) } else { try CodeVerifier() }
+        (self.state, self.nonce) = (state, nonce)
         guard let scheme = URL(string: redirectURI)?.scheme, !scheme.isEmpty, !redirectURI.contains("#") else {
             throw OAuth2Error(.malformedRequest, "the redirect URI isn't absolute or has a fragment (RFC 6749 §3.1.2)")
         }
@@ -91,7 +90,7 @@ public struct AuthorizationRequest: Sendable, Redacted {
         }
         var parameters = [
             ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI), ("state", state),
-            ("code_challenge", try codeVerifier.challenge()), ("code_challenge_method", "S256"),
+            ("code_challenge", try verifier.challenge()), ("code_challenge_method", "S256"),
         ]
         if let responseMode { parameters.append(("response_mode", responseMode.name)) }
         if let nonce { parameters.append(("nonce", nonce)) }
@@ -166,49 +165,33 @@ extension AuthorizationServer {
 /// With the modes whose names end in `jwt`, the server signs its response
 /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)), so that an attacker can't change or
 /// forge it.
-public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
-    /// The value of the parameter `response_mode`.
-    public let name: String
+public struct ResponseMode: Hashable, Sendable {
+    package let name: String
 
     /// Creates a mode from its name.
     public init(_ name: String) {
         self.name = name
     }
 
-    /// Parameters in the query of the redirect URI, which is usual for codes.
-    public static let query = Self("query")
-    /// A signed response, in the query for requests of a code.
+    /// Parameters in the query of the redirect URI, the default for codes.
+    package static let query = Self("query")
+    /// A signed response, in the query for requests of a code: another name of `query.jwt`.
     public static let jwt = Self("jwt")
-    /// A signed response in the query of the redirect URI.
-    public static let queryJWT = Self("query.jwt")
+    package static let queryJWT = Self("query.jwt")
 
     package var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
-
-    /// The name.
-    public var description: String { name }
 }
 
-/// The proof that the client that redeems a code is the one that requested it
-/// ([RFC 7636](https://www.rfc-editor.org/rfc/rfc7636), PKCE).
-///
 /// The authorization request has the verifier's digest, and the token request the verifier.
-public struct CodeVerifier: Sendable, Hashable {
-    /// The verifier itself: 43 to 128 letters, digits, `-`, `.`, `_` and `~`.
-    public let value: Secret
+package struct CodeVerifier: Sendable, Hashable {
+    package let value: Secret
 
     /// Creates a verifier of 256 random bits.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if random numbers aren't
-    ///   available.
-    public init() throws(OAuth2Error) {
+    package init() throws(OAuth2Error) {
         value = Secret(try String.random())
     }
 
-    /// Creates a verifier from an existing value, such as from another process.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the value doesn't have the
-    ///   required syntax ([RFC 7636 §4.1](https://www.rfc-editor.org/rfc/rfc7636#section-4.1)).
-    public init(_ value: Secret) throws(OAuth2Error) {
+    package init(_ value: Secret) throws(OAuth2Error) {
         let isWellFormed = value.expose { text in
             (43...128).contains(text.utf8.count) && text.utf8.allSatisfy(PercentEncoding.isUnreserved)
         }
@@ -223,10 +206,7 @@ public struct CodeVerifier: Sendable, Hashable {
 
     /// Returns the digest for the authorization request, with the method `S256`, the only one that
     /// keeps the verifier secret from an observer of the request.
-    ///
-    /// - Returns: The challenge.
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if SHA-256 isn't available.
-    public func challenge() throws(OAuth2Error) -> String {
+    package func challenge() throws(OAuth2Error) -> String {
         do {
             return try value.expose { text in
                 let digest = try [UInt8](text.utf8).withBytes { try HashFunction.sha256.hash($0) }
@@ -255,19 +235,22 @@ extension OAuth2Client {
     ///
     /// - Parameter request: The request.
     /// - Returns: A reference to the request.
-    /// - Throws: The errors of ``push(parameters:)``.
+    /// - Throws: ``OAuth2Error``: `malformedRequest` for a request of another client; the errors of
+    ///   each request of an ``OAuth2Client``.
     public func push(_ request: AuthorizationRequest) async throws -> PushedAuthorizationRequest {
         try await push(parameters: request.parameters)
     }
 
-    /// Sends the parameters of a request, such as a ``SignedAuthorizationRequest``, to the server.
+    /// Sends a signed request to the server.
     ///
-    /// - Parameter parameters: The parameters. The client adds `client_id` if it's missing.
+    /// - Parameter request: The request.
     /// - Returns: A reference to the request.
-    /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a
-    ///   `request_uri` ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1)); the errors of
-    ///   each request of an ``OAuth2Client``.
-    public func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
+    /// - Throws: The errors of ``push(_:)-(AuthorizationRequest)``.
+    public func push(_ request: SignedAuthorizationRequest) async throws -> PushedAuthorizationRequest {
+        try await push(parameters: request.parameters)
+    }
+
+    package func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
         let place = "the pushed authorization request endpoint"
         let clientID = clientAuthentication.clientID
         guard parameters.allSatisfy({ $0.name != "client_id" || $0.value == clientID }) else {
@@ -294,15 +277,12 @@ extension OAuth2Client {
 
 /// A reference to a pushed authorization request, for one use.
 public struct PushedAuthorizationRequest: Sendable, Hashable {
-    /// The reference: `request_uri`.
-    public let requestURI: String
-    /// The client's identifier.
-    public let clientID: String
+    package let requestURI: String
+    package let clientID: String
     /// The time when the reference expires, after which the server rejects it.
     public let expiry: ContinuousClock.Instant
 
-    /// Creates a reference from stored values.
-    public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
+    package init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
         self.requestURI = requestURI
         self.clientID = clientID
         self.expiry = expiry

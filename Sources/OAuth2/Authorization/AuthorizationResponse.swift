@@ -127,7 +127,7 @@ extension AuthorizationRequest {
         return AuthorizationCodeGrant(
             code: Secret(code),
             redirectURI: redirectURI,
-            codeVerifier: codeVerifier,
+            codeVerifier: verifier,
             idToken: expectedIDToken
         )
     }

@@ -20,11 +20,8 @@ public import TokenGeneration
 /// If another process receives the redirect, keep ``state`` in the user's session, and create the
 /// request again from it.
 public struct LogoutRequest: Sendable, Redacted {
-    /// The client's identifier.
-    public let clientID: String
-    /// The URI that the provider redirects the user to, exactly as registered in
-    /// `post_logout_redirect_uris`; `nil` if the user stays at the provider.
-    public let redirectURI: String?
+    package let clientID: String
+    package let redirectURI: String?
     /// The value that ties the redirect to this request; `nil` without a redirect URI.
     public let state: String?
     /// All parameters in the order to send them, in the URL or in a form that the browser posts.
@@ -38,8 +35,8 @@ public struct LogoutRequest: Sendable, Redacted {
     ///   - clientID: The client's identifier.
     ///   - idToken: The user's latest ID token, also if it has expired. Without it, most providers
     ///     ask the user, and some don't redirect.
-    ///   - redirectURI: The URI to redirect the user to, exactly as registered. The default is
-    ///     `nil`.
+    ///   - redirectURI: The URI to redirect the user to, exactly as registered in
+    ///     `post_logout_redirect_uris`. The default is `nil`, and the user stays at the provider.
     ///   - logoutHint: A hint at the user, such as the `sid` or the email address. The default is
     ///     `nil`.
     ///   - uiLocales: The user's languages, in the order of preference. The default is empty.

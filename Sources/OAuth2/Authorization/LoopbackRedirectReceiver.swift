@@ -26,16 +26,11 @@ import TokenGeneration
 /// connections are open; the receiver closes the oldest idle one for a new one.
 public final class LoopbackRedirectReceiver: Sendable {
     /// The HTML pages that the browser shows at the end.
-    ///
-    /// Scripts in them don't run, and the browser loads no resources for them.
-    public struct Pages: Sendable {
-        /// The page for a response with a code, by default a request to return to the program.
-        public var authorized: String
-        /// The page for a response with an error, which it reports by default.
-        public var refused: String
+    package struct Pages: Sendable {
+        let authorized: String
+        let refused: String
 
-        /// Creates pages.
-        public init(authorized: String? = nil, refused: String? = nil) {
+        package init(authorized: String? = nil, refused: String? = nil) {
             let back = "You can close this page and go back to the program."
             self.authorized = authorized ?? RedirectResponse.page("Thank you", back)
             self.refused = refused ?? RedirectResponse.page("Not authorized", back)
@@ -51,10 +46,19 @@ public final class LoopbackRedirectReceiver: Sendable {
     /// - Parameters:
     ///   - path: The path, exactly as registered; servers let only the port vary.
     ///   - port: The port. The default, 0, selects a free one. Some servers require a fixed port.
-    ///   - pages: The pages that the browser shows at the end.
+    ///   - authorizedPage: The HTML page for a response with a code. The default, `nil`, asks the
+    ///     user to return to the program. Scripts in a page don't run, and the browser loads no
+    ///     resources for it.
+    ///   - refusedPage: The HTML page for a response with an error. The default, `nil`, reports it.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid path, or
     ///   `receiverFailed` if the port is in use or the system doesn't allow listening.
-    public convenience init(path: String = "/callback", port: UInt16 = 0, pages: Pages = Pages()) throws(OAuth2Error) {
+    public convenience init(
+        path: String = "/callback",
+        port: UInt16 = 0,
+        authorizedPage: String? = nil,
+        refusedPage: String? = nil
+    ) throws(OAuth2Error) {
+        let pages = Pages(authorized: authorizedPage, refused: refusedPage)
         try self.init(path: path, port: port, pages: pages, patience: .seconds(10))
     }
 

@@ -123,8 +123,7 @@ public struct AuthorizationDetail: Sendable, Hashable {
         self.init(type: type, members: object)
     }
 
-    /// The detail as a JSON object.
-    public var object: JSONObject {
+    package var object: JSONObject {
         var object = members
         object["type"] = .string(type)
         return object

@@ -13,15 +13,14 @@ public import TokenGeneration
 /// )
 /// // Send the user there, or push the request to the server.
 /// let url = try signed.url(at: server)
-/// let pushed = try await oauth.push(parameters: signed.parameters)
+/// let pushed = try await oauth.push(signed)
 /// ```
 public struct SignedAuthorizationRequest: Sendable, Redacted {
-    /// The client's identifier.
-    public let clientID: String
+    package let clientID: String
     /// The parameters of the URL for the user: `client_id` and `request`, and for servers that
     /// check them (OpenID Connect Core 1.0 §6.1) `response_type` and `scope` as in the signed
     /// request.
-    public let parameters: [(name: String, value: String)]
+    package let parameters: [(name: String, value: String)]
 
     /// Signs a request.
     ///
@@ -68,7 +67,7 @@ public struct SignedAuthorizationRequest: Sendable, Redacted {
     /// let url = try signed.encrypted(for: key).url(at: server)
     /// ```
     ///
-    /// `response_type` and `scope` remain readable in ``parameters``.
+    /// `response_type` and `scope` remain readable.
     ///
     /// - Parameters:
     ///   - key: The server's public key, or `EncryptionKey(clientSecret:algorithm:encryption:)`.

@@ -29,12 +29,7 @@ public struct SignedResponseVerifier: Sendable {
     /// The media type of an introspection response, and the type of its JWT.
     static let introspectionType = "application/token-introspection+jwt"
 
-    /// The algorithms that the server may sign responses with: the client's registered
-    /// `authorization_signed_response_alg` or `introspection_signed_response_alg`.
-    ///
-    /// The default is RS256 alone, as in the specifications, or the algorithm of a single key. The
-    /// algorithm `none` isn't supported.
-    public let algorithms: Set<JWSAlgorithm>
+    package let algorithms: Set<JWSAlgorithm>
     /// The server's name for the resource server that introspects tokens, which an introspection
     /// response must have in `aud`.
     ///
@@ -63,8 +58,10 @@ public struct SignedResponseVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - keys: The server's keys, or a key that is the client's secret for HS256.
-    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or
-    ///     the algorithm of ``IssuerKeys/key(_:)``.
+    ///   - algorithms: The accepted signature algorithms: the client's registered
+    ///     `authorization_signed_response_alg` or `introspection_signed_response_alg`. The default,
+    ///     `nil`, is RS256 alone, as in the specifications, or the algorithm of
+    ///     ``IssuerKeys/key(_:)``. The algorithm `none` isn't supported.
     public init(keys: IssuerKeys, algorithms: Set<JWSAlgorithm>? = nil) {
         verifier = RemoteJWTVerifier(keys: keys)
         self.algorithms = keys.algorithms(algorithms)

@@ -3,23 +3,6 @@ internal import Networking
 public import TokenGeneration
 
 extension OAuth2Client {
-    /// A hint about the kind of a token, which helps some servers to find it
-    /// ([RFC 7009 §2.1](https://www.rfc-editor.org/rfc/rfc7009#section-2.1)).
-    public struct TokenKind: Sendable, Hashable {
-        /// The name of the kind.
-        public let name: String
-
-        /// Creates a kind.
-        ///
-        /// - Parameter name: The name of the kind, which may be one that a server defines.
-        public init(_ name: String) { self.name = name }
-
-        /// An access token.
-        public static let accessToken = Self("access_token")
-        /// A refresh token.
-        public static let refreshToken = Self("refresh_token")
-    }
-
     /// Requests the state of a token from the introspection endpoint
     /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     ///
@@ -28,7 +11,9 @@ extension OAuth2Client {
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - kind: The probable kind of the token. The default, `nil`, sends no hint.
+    ///   - kind: The probable kind of the token, which helps some servers to find it
+    ///     ([RFC 7009 §2.1](https://www.rfc-editor.org/rfc/rfc7009#section-2.1)), such as
+    ///     ``TokenType/refreshToken``. The default, `nil`, sends no hint.
     ///   - verifier: The verifier of a response that is a JWT, which the client then requires
     ///     ([RFC 9701](https://www.rfc-editor.org/rfc/rfc9701)). The default, `nil`, accepts only
     ///     JSON.
@@ -39,11 +24,11 @@ extension OAuth2Client {
     ///   loaded.
     public func introspect(
         _ token: Secret,
-        kind: TokenKind? = nil,
+        kind: TokenType? = nil,
         verifiedBy verifier: SignedResponseVerifier? = nil
     ) async throws -> IntrospectedToken {
         let place = "the introspection endpoint"
-        let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
+        let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.hint)] } ?? [])
         let type = SignedResponseVerifier.introspectionType
         return try await post(
             form,
@@ -84,9 +69,9 @@ extension OAuth2Client {
     ///   - kind: The kind of the token. The default, `nil`, sends no hint.
     /// - Throws: The errors of each request of an ``OAuth2Client``; `requestRejected` has the
     ///   server's code `unsupported_token_type` if it can't revoke tokens of that kind.
-    public func revoke(_ token: Secret, kind: TokenKind? = nil) async throws {
+    public func revoke(_ token: Secret, kind: TokenType? = nil) async throws {
         let place = "the revocation endpoint"
-        let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
+        let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.hint)] } ?? [])
         try await post(form, to: \.revocationEndpoint, place: place) { response in
             // Only the status code matters; the body has no meaning (§2.2).
             guard response.status == 200 || response.status == 204 else {
@@ -113,29 +98,23 @@ public struct IntrospectedToken: Sendable, Hashable {
     public let scope: [String]
     /// The client that the token was issued to.
     public let clientID: String?
-    /// The user's human-readable name.
-    public let userName: String?
-    /// The token type, such as `Bearer`.
-    public let tokenType: String?
+    package let userName: String?
+    package let tokenType: String?
     /// The subject of the token.
     public let subject: String?
     /// The audience of the token.
     public let audience: [String]
-    /// The issuer of the token.
-    public let issuer: String?
-    /// The token's identifier.
-    public let jwtID: String?
+    package let issuer: String?
+    package let jwtID: String?
     /// The expiration time.
     public let expiration: Date?
-    /// The time of issue.
-    public let issuedAt: Date?
-    /// The time before which the token isn't valid.
-    public let notBefore: Date?
+    package let issuedAt: Date?
+    package let notBefore: Date?
     /// The key or certificate that the token is bound to, such as `jkt` or `x5t#S256`, or `nil` if
     /// any bearer can use the token
     /// ([RFC 9449 §6.2](https://www.rfc-editor.org/rfc/rfc9449#section-6.2)).
     public let confirmation: JSONObject?
-    /// All members of the response.
+    /// All members of the response, such as `username`, `iss`, `jti`, `iat` and `nbf`.
     public let claims: JSONObject
 
     init(_ answer: AnswerMembers) throws(OAuth2Error) {

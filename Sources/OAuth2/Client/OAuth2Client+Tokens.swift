@@ -21,7 +21,7 @@ extension OAuth2Client {
             try Task.checkCancellation()
             throw error
         }
-        guard let refreshToken = grant.refreshToken else {
+        guard let refreshToken = grant.details?.refreshToken else {
             throw OAuth2Error(
                 .reauthenticationRequired,
                 "the grant has no credential: its code was used before, or the user hasn't signed in yet"
@@ -199,11 +199,11 @@ extension OAuth2Client {
         do {
             return try await request(form)
         } catch {
-            if !error.isAboutSentRequest { grant.parametersWereNotSent() }
+            if !error.isAboutSentRequest { grant.details?.parametersWereNotSent() }
             refusal = error
         }
         guard [.reauthenticationRequired, .requestRejected].contains(refusal.code),
-            let form = try await parameters({ try await grant.renewedParameters(at: serverDate()) })
+            let form = try await parameters({ try await grant.details?.renewedParameters(at: serverDate()) })
         else { throw Self.softened(refusal, of: grant) }
         do { return try await request(form) } catch { throw Self.softened(error, of: grant) }
     }
@@ -227,12 +227,13 @@ extension OAuth2Client {
             )
         }
         let form = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.expose { $0 })]
-        let more = try await parameters { try grant.refreshParameters() } ?? []
+        let more = try await parameters { try grant.details?.refreshParameters() } ?? []
         let refusal: OAuth2Error
         do {
             return try await request(form + more)
         } catch { refusal = error }
-        guard refusal.code == .requestRejected, let fewer = grant.reducedRefreshParameters(after: refusal) else {
+        guard refusal.code == .requestRejected, let fewer = grant.details?.reducedRefreshParameters(after: refusal)
+        else {
             throw await refused(refusal)
         }
         do { return try await request(form + fewer) } catch { throw await refused(error) }

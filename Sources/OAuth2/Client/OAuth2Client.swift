@@ -25,8 +25,7 @@ import TokenGeneration
 /// with a `CancellationError`.
 public struct OAuth2Client: Sendable {
     let location: ServerLocation
-    /// The client's authentication.
-    public let clientAuthentication: any ClientAuthentication
+    package let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     var timing: OAuth2Timing
     var hints: DPoPServerState

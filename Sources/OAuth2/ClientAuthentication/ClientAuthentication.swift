@@ -48,10 +48,18 @@ extension ClientAuthentication {
     }
 }
 
-/// The client's secret in the `Authorization` header field
-/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
-public struct ClientSecretBasic: ClientAuthentication {
-    /// The encoding of the identifier and the secret in the header field.
+/// A standard method of client authentication.
+///
+/// The methods are static members, by their registered names:
+///
+/// ```swift
+/// let oauth = OAuth2Client(
+///     server: server,
+///     clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret)
+/// )
+/// ```
+public struct StandardClientAuthentication: ClientAuthentication {
+    /// The encoding of the identifier and the secret in the `Authorization` header field.
     @nonexhaustive
     public enum Encoding: Sendable {
         /// Form-encodes both before joining them, as RFC 6749 requires and some clients forget.
@@ -62,15 +70,31 @@ public struct ClientSecretBasic: ClientAuthentication {
         case raw
     }
 
-    /// The client's identifier.
-    public let clientID: String
-    let secret: Secret
-    let encoding: Encoding
+    fileprivate let method: any ClientAuthentication
 
-    /// Sets the `Authorization` header field.
+    init(_ method: any ClientAuthentication) { self.method = method }
+
+    /// The client's identifier.
+    public var clientID: String { method.clientID }
+    /// A Boolean value that indicates whether the client signs an assertion, which contains a time.
+    public var usesAssertion: Bool { method.usesAssertion }
+    /// A Boolean value that indicates whether connections present the client's certificate.
+    public var usesMutualTLS: Bool { method.usesMutualTLS }
+
+    /// Adds the method's header field or form fields.
     ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` for an unencodable identifier.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
+    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if there's no credential.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
+        try await method.authenticate(&request, at: date)
+    }
+}
+
+private struct ClientSecretBasic: ClientAuthentication {
+    let clientID: String
+    let secret: Secret
+    let encoding: StandardClientAuthentication.Encoding
+
+    func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         guard encoding == .form || !clientID.utf8.contains(UInt8(ascii: ":")) else {
             throw OAuth2Error(
                 .assertionFailed,
@@ -93,7 +117,7 @@ public struct ClientSecretBasic: ClientAuthentication {
     fileprivate var advice: String? {
         otherEncoding.map { other in
             "form encoding changes the client ID or secret, and not every server decodes them: "
-                + "try `ClientSecretBasic.Encoding.\(other)` (jwt token --basic-encoding \(other))"
+                + "try `encoding: .\(other)` (jwt token --basic-encoding \(other))"
         }
     }
 }
@@ -102,14 +126,22 @@ extension ClientAuthentication {
     /// Names the setting if the server may have read the credentials in another encoding.
     func explaining(_ error: OAuth2Error) -> OAuth2Error {
         guard error.code == .invalidClient else { return error }
-        let method = (self as? MutualTLSAuthentication)?.wrapped ?? self
-        guard let advice = (method as? ClientSecretBasic)?.advice else { return error }
-        return error.adding(advice)
+        return basic?.advice.map(error.adding) ?? error
+    }
+
+    private var basic: ClientSecretBasic? {
+        switch self {
+        case let basic as ClientSecretBasic: basic
+        case let standard as StandardClientAuthentication: standard.method.basic
+        case let certificate as MutualTLSAuthentication: certificate.wrapped.basic
+        default: nil
+        }
     }
 }
 
-extension ClientAuthentication where Self == ClientSecretBasic {
-    /// The client's secret in the `Authorization` header field: `client_secret_basic`.
+extension ClientAuthentication where Self == StandardClientAuthentication {
+    /// The client's secret in the `Authorization` header field: `client_secret_basic`
+    /// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)).
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
@@ -119,56 +151,27 @@ extension ClientAuthentication where Self == ClientSecretBasic {
     public static func clientSecretBasic(
         clientID: String,
         secret: Secret,
-        encoding: ClientSecretBasic.Encoding = .form
+        encoding: StandardClientAuthentication.Encoding = .form
     ) -> Self {
-        Self(clientID: clientID, secret: secret, encoding: encoding)
+        Self(ClientSecretBasic(clientID: clientID, secret: secret, encoding: encoding))
     }
-}
 
-/// Client authentication with the client's secret in the form
-/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)), for servers that
-/// don't accept it in the header field.
-public struct ClientSecretPost: ClientAuthentication {
-    /// The client's identifier.
-    public let clientID: String
-    let secret: Secret
-
-    /// Sets `client_id` and `client_secret`.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) {
-        request.set("client_id", clientID)
-        request.set("client_secret", secret.expose { $0 })
-    }
-}
-
-extension ClientAuthentication where Self == ClientSecretPost {
-    /// The client's secret in the form: `client_secret_post`.
+    /// The client's secret in the form, for servers that don't accept it in the header field:
+    /// `client_secret_post`.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
     /// - Returns: The authentication.
     public static func clientSecretPost(clientID: String, secret: Secret) -> Self {
-        Self(clientID: clientID, secret: secret)
+        Self(ClientSecretPost(clientID: clientID, secret: secret))
     }
-}
 
-/// A client that can't keep a secret, such as an application on its users' devices
-/// ([RFC 6749 §2.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.1)).
-///
-/// It sends only its identifier, or nothing to a server that identifies the client by its grant.
-public struct PublicClient: ClientAuthentication {
-    /// The client's identifier.
-    public let clientID: String
-    let sendsClientID: Bool
-
-    /// Sets `client_id`, unless it's omitted.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) {
-        if sendsClientID { request.set("client_id", clientID) }
-    }
-}
-
-extension ClientAuthentication where Self == PublicClient {
-    /// A client that can't keep a secret: `none`.
+    /// A client that can't keep a secret, such as an application on its users' devices: `none`
+    /// ([RFC 6749 §2.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.1)).
+    ///
+    /// It sends only its identifier, or nothing to a server that identifies the client by its
+    /// grant.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier. If the server has none, choose a name without secrets
@@ -177,47 +180,57 @@ extension ClientAuthentication where Self == PublicClient {
     ///     token of its grant, and rejects other parameters. The default is `true`.
     /// - Returns: The authentication.
     public static func none(clientID: String, sendsClientID: Bool = true) -> Self {
-        Self(clientID: clientID, sendsClientID: sendsClientID)
-    }
-}
-
-/// Client authentication over TLS connections that present the client's certificate
-/// ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
-///
-/// The network client that sends the requests must have the certificate, as
-/// <doc:AuthenticatingTheClient> shows.
-public struct MutualTLSAuthentication: ClientAuthentication {
-    fileprivate let wrapped: any ClientAuthentication
-
-    /// Creates an authentication with another method over connections that present a certificate,
-    /// so that tokens are bound to it
-    /// ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
-    ///
-    /// - Parameter wrapped: The other client authentication.
-    public init(_ wrapped: any ClientAuthentication) {
-        self.wrapped = wrapped
+        Self(PublicClient(clientID: clientID, sendsClientID: sendsClientID))
     }
 
-    /// The client's identifier.
-    public var clientID: String { wrapped.clientID }
-    /// A Boolean value that indicates whether the credential contains a time.
-    public var usesAssertion: Bool { wrapped.usesAssertion }
-    /// Always `true`: the connection presents a certificate.
-    public var usesMutualTLS: Bool { true }
-
-    /// Adds the other authentication's credential, or `client_id` alone for a client that
-    /// authenticates with its certificate.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
-        try await wrapped.authenticate(&request, at: date)
-    }
-}
-
-extension ClientAuthentication where Self == MutualTLSAuthentication {
     /// A certificate ([RFC 8705 §2](https://www.rfc-editor.org/rfc/rfc8705#section-2)):
     /// `tls_client_auth` if the server trusts its issuer, `self_signed_tls_client_auth` if the
     /// server knows the certificate itself.
     ///
+    /// The network client that sends the requests must have the certificate, as
+    /// <doc:AuthenticatingTheClient> shows.
+    ///
     /// - Parameter clientID: The client's identifier.
     /// - Returns: The authentication.
-    public static func tlsClientAuth(clientID: String) -> Self { Self(.none(clientID: clientID)) }
+    public static func tlsClientAuth(clientID: String) -> Self { .mutualTLS(.none(clientID: clientID)) }
+
+    /// Another method over connections that present the client's certificate, so that tokens are
+    /// bound to it ([RFC 8705 §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
+    ///
+    /// - Parameter other: The other client authentication.
+    /// - Returns: The authentication.
+    public static func mutualTLS(_ other: any ClientAuthentication) -> Self {
+        Self(MutualTLSAuthentication(wrapped: other))
+    }
+}
+
+private struct ClientSecretPost: ClientAuthentication {
+    let clientID: String
+    let secret: Secret
+
+    func authenticate(_ request: inout TokenRequest, at date: Date) {
+        request.set("client_id", clientID)
+        request.set("client_secret", secret.expose { $0 })
+    }
+}
+
+private struct PublicClient: ClientAuthentication {
+    let clientID: String
+    let sendsClientID: Bool
+
+    func authenticate(_ request: inout TokenRequest, at date: Date) {
+        if sendsClientID { request.set("client_id", clientID) }
+    }
+}
+
+private struct MutualTLSAuthentication: ClientAuthentication {
+    let wrapped: any ClientAuthentication
+
+    var clientID: String { wrapped.clientID }
+    var usesAssertion: Bool { wrapped.usesAssertion }
+    var usesMutualTLS: Bool { true }
+
+    func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
+        try await wrapped.authenticate(&request, at: date)
+    }
 }

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 import OpenSSLCrypto
 public import TokenGeneration
 
@@ -8,12 +8,10 @@ public import TokenGeneration
 /// §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
 ///
 /// Neither the key nor the secret is ever sent.
-public struct JWTClientAuthentication: ClientAuthentication {
-    /// Always `true`: the assertion contains a time.
-    public var usesAssertion: Bool { true }
+struct JWTClientAuthentication: ClientAuthentication {
+    var usesAssertion: Bool { true }
 
-    /// The client's identifier.
-    public let clientID: String
+    let clientID: String
     private let signingService: any SigningService
     private let audience: AssertionAudience
     private let content: AssertionContent
@@ -33,10 +31,7 @@ public struct JWTClientAuthentication: ClientAuthentication {
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
-    /// Sets `client_id`, `client_assertion_type` and a new `client_assertion` with its own `jti`.
-    ///
-    /// The assertion has no `nbf`, because a server whose clock is a second behind would reject it.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
+    func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)
             request.set(assertion: try await signingService.token(for: claims, header: header), of: clientID)
@@ -46,8 +41,11 @@ public struct JWTClientAuthentication: ClientAuthentication {
     }
 }
 
-extension ClientAuthentication where Self == JWTClientAuthentication {
-    /// An assertion that the client signs with its private key: `private_key_jwt`.
+extension ClientAuthentication where Self == StandardClientAuthentication {
+    /// An assertion that the client signs with its private key: `private_key_jwt`
+    /// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+    ///
+    /// Each request gets a new assertion. The key is never sent.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
@@ -65,10 +63,11 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
         lifetime: Duration = .seconds(60),
         header: JSONObject = [:]
     ) -> Self {
-        Self(clientID, signingService, audience, lifetime, header)
+        Self(JWTClientAuthentication(clientID, signingService, audience, lifetime, header))
     }
 
-    /// An assertion that the client signs with its secret: `client_secret_jwt`.
+    /// An assertion that the client signs with its secret: `client_secret_jwt` ([OpenID Connect
+    /// Core §9](https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication)).
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier, which is the issuer and the subject of the assertion.
@@ -90,7 +89,7 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
         header: JSONObject = [:]
     ) throws -> Self {
         let key = try secret.expose { try SigningKey(secret: $0.utf8, algorithm: algorithm) }
-        return Self(clientID, key, audience, lifetime, header)
+        return Self(JWTClientAuthentication(clientID, key, audience, lifetime, header))
     }
 
     /// An assertion in the format of [Microsoft Entra
@@ -100,7 +99,7 @@ extension ClientAuthentication where Self == JWTClientAuthentication {
     ///
     /// ```swift
     /// let key = try SigningKey(pem: pem, algorithm: .ps256)
-    /// let authentication = try JWTClientAuthentication.entra(
+    /// let authentication = try StandardClientAuthentication.entra(
     ///     clientID: clientID,
     ///     signingKey: key,
     ///     certificate: certificate

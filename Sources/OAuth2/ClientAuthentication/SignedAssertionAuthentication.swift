@@ -1,33 +1,10 @@
-public import Foundation
+import Foundation
 import Synchronization
 
-/// Client authentication with an assertion that another party signed, such as a JWT that the
-/// platform issues to the workload
-/// ([RFC 7521 §4.2](https://www.rfc-editor.org/rfc/rfc7521#section-4.2)).
-///
-/// ```swift
-/// let authentication = SignedAssertionAuthentication(
-///     clientID: "reports",
-///     assertion: KubernetesServiceAccountSource(
-///         audience: "https://as.example",
-///         path: "/var/run/secrets/tokens/as"
-///     )
-/// )
-/// ```
-///
-/// The client asks the source for each request. The issuer of the assertion chooses its audience,
-/// its lifetime and its `jti`, and the source decides when there's another one. A request isn't
-/// repeated because the client's clock is wrong, as it is with ``JWTClientAuthentication``.
-///
-/// Many platforms issue one assertion for minutes or hours. By default it's sent again in every
-/// request, including retries such as the one after `use_dpop_nonce`. If the server accepts each
-/// assertion only once, create the authentication with `isReusable: false`. A request for which
-/// the source has no other assertion then isn't sent, and fails with the code `assertionFailed`.
-public struct SignedAssertionAuthentication: ClientAuthentication {
+extension StandardClientAuthentication {
     /// The type of an assertion, `client_assertion_type`.
     public struct AssertionType: Sendable, Hashable {
-        /// The URI of the type.
-        public let uri: String
+        package let uri: String
 
         /// A JWT ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
         public static let jwtBearer = Self(uri: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
@@ -35,45 +12,74 @@ public struct SignedAssertionAuthentication: ClientAuthentication {
         /// ([draft](https://datatracker.ietf.org/doc/draft-ietf-oauth-spiffe-client-auth/)).
         public static let jwtSPIFFE = Self(uri: "urn:ietf:params:oauth:client-assertion-type:jwt-spiffe")
     }
+}
 
-    /// The client's identifier.
-    public let clientID: String
-    private let source: any TokenSource
-    private let type: AssertionType
-    private let sendsClientID: Bool
-    private let isReusable: Bool
-    private let sent = SentAssertions()
-
-    /// Creates the authentication.
+extension ClientAuthentication where Self == StandardClientAuthentication {
+    /// An assertion that another party signed, such as a JWT that the platform issues to the
+    /// workload ([RFC 7521 §4.2](https://www.rfc-editor.org/rfc/rfc7521#section-4.2)).
+    ///
+    /// ```swift
+    /// let oauth = OAuth2Client(
+    ///     server: server,
+    ///     clientAuthentication: .signedAssertion(
+    ///         clientID: "reports",
+    ///         assertion: KubernetesServiceAccountSource(
+    ///             audience: "https://as.example",
+    ///             path: "/var/run/secrets/tokens/as"
+    ///         )
+    ///     )
+    /// )
+    /// ```
+    ///
+    /// The client asks the source for each request. The issuer of the assertion chooses its
+    /// audience, its lifetime and its `jti`, and the source decides when there's another one. A
+    /// request isn't repeated because the client's clock is wrong, as it is for an assertion that
+    /// the client signs.
+    ///
+    /// Many platforms issue one assertion for minutes or hours. By default it's sent again in every
+    /// request, including retries such as the one after `use_dpop_nonce`. If the server accepts
+    /// each assertion only once, pass `isReusable: false`. A request for which the source has no
+    /// other assertion then isn't sent, and fails with the code `assertionFailed`, as it does if
+    /// the source fails.
     ///
     /// - Parameters:
     ///   - clientID: The client's identifier. If the server has none, choose a name without secrets
     ///     that keeps the tokens of different clients apart, such as the SPIFFE ID.
-    ///   - assertion: The source of the assertions.
+    ///   - source: The source of the assertions.
     ///   - type: The type of the assertions. The default is a JWT.
     ///   - sendsClientID: `false` to omit `client_id`, for a server that identifies the client by
     ///     the assertion alone. The default is `true`.
     ///   - isReusable: `false` if the server accepts each assertion only once. The default is
     ///     `true`.
-    public init(
+    /// - Returns: The authentication.
+    public static func signedAssertion(
         clientID: String,
-        assertion: any TokenSource,
-        type: AssertionType = .jwtBearer,
+        assertion source: any TokenSource,
+        type: StandardClientAuthentication.AssertionType = .jwtBearer,
         sendsClientID: Bool = true,
         isReusable: Bool = true
-    ) {
-        self.clientID = clientID
-        source = assertion
-        self.type = type
-        self.sendsClientID = sendsClientID
-        self.isReusable = isReusable
+    ) -> Self {
+        Self(
+            SignedAssertionAuthentication(
+                clientID: clientID,
+                source: source,
+                type: type,
+                sendsClientID: sendsClientID,
+                isReusable: isReusable
+            )
+        )
     }
+}
 
-    /// Sets `client_assertion_type`, `client_assertion` and, unless it's omitted, `client_id`.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `assertionFailed` if the source fails, or has only
-    ///   an assertion that was sent before and isn't reusable.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
+private struct SignedAssertionAuthentication: ClientAuthentication {
+    let clientID: String
+    let source: any TokenSource
+    let type: StandardClientAuthentication.AssertionType
+    let sendsClientID: Bool
+    let isReusable: Bool
+    let sent = SentAssertions()
+
+    func authenticate(_ request: inout TokenRequest, at date: Date) async throws {
         let assertion = try await assertion()
         let fingerprint = assertion.value.fingerprint
         let isNew = sent.insert(fingerprint)

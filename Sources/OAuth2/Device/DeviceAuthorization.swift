@@ -16,12 +16,11 @@ public struct DeviceAuthorization: Sendable, Redacted {
     /// The time when the codes expire, on the monotonic clock.
     public let expiry: ContinuousClock.Instant
     /// The time to wait between two token requests: by default 5 seconds, at least 1 second.
-    public let interval: Duration
+    public var interval: Duration
     /// The code that this device sends in its token requests.
-    public let deviceCode: Secret
+    package let deviceCode: Secret
 
-    /// Creates an authorization that was started elsewhere.
-    public init(
+    package init(
         deviceCode: Secret,
         userCode: String,
         verificationURI: URL,
@@ -174,8 +173,8 @@ extension OAuth2Client {
                 ("device_code", device.deviceCode.expose { $0 }),
             ],
             expiry: device.expiry,
-            interval: device.interval,
-            firstPause: device.interval,
+            interval: max(device.interval, .seconds(1)),
+            firstPause: max(device.interval, .seconds(1)),
             expired: "the user didn't authorize the device in time; start again when the user asks for it"
         )
         return try await tokens(for: grant, idToken, progress: progress)

@@ -158,7 +158,7 @@ struct MetadataDocument {
 
     /// [RFC 8414 §3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3).
     func checkIssuer() throws(OAuth2Error) {
-        guard let named = try answer.string("issuer") else { throw answer.wrong("issuer") }
+        guard let named = try answer.string("issuer") else { throw missing("issuer") }
         guard named.utf8.elementsEqual(issuer.utf8) else {
             throw OAuth2Error(
                 .issuerMismatch,
@@ -176,9 +176,11 @@ struct MetadataDocument {
     }
 
     func required(_ name: String) throws(OAuth2Error) -> URL {
-        guard let url = try endpoint(name) else { throw answer.wrong(name) }
+        guard let url = try endpoint(name) else { throw missing(name) }
         return url
     }
+
+    private func missing(_ name: String) -> OAuth2Error { answer.wrong(name).adding("check the document's URL") }
 
     /// Returns the URL of the keys in an issuer's metadata, which may lack everything else.
     static func keySetURL(in metadata: JSONObject, issuer: String) throws(OAuth2Error) -> URL {

@@ -25,22 +25,16 @@ public final class AuthorizationServerDiscovery: Sendable {
         ///
         /// The default is one hour.
         public var lifetime: Duration = .seconds(3_600)
-        /// The minimum lifetime of metadata, regardless of the server's value.
+        /// The bounds of the lifetime that a server can specify.
         ///
-        /// The default is one minute.
-        public var minimumLifetime: Duration = .seconds(60)
-        /// The maximum lifetime of metadata, regardless of the server's value.
-        ///
-        /// The default is one day.
-        public var maximumLifetime: Duration = .seconds(86_400)
+        /// The default is one minute to one day.
+        public var lifetimeBounds: ClosedRange<Duration> = .seconds(60) ... .seconds(86_400)
         /// The time to use expired metadata while the server is unavailable.
         ///
         /// The default is one day. Zero disables it.
         public var staleLifetime: Duration = .seconds(86_400)
         /// The time to wait before the next attempt while expired metadata is in use.
-        ///
-        /// The default is 30 seconds.
-        public var retryInterval: Duration = .seconds(30)
+        package var retryInterval: Duration = .seconds(30)
         /// The timeout and the number of attempts.
         ///
         /// The default is 10 seconds and two attempts.
@@ -50,8 +44,7 @@ public final class AuthorizationServerDiscovery: Sendable {
         public init() {}
     }
 
-    /// The server's issuer identifier.
-    public let issuer: String
+    package let issuer: String
     private let source: MetadataSource<AuthorizationServer>
 
     /// Creates a discovery without sending a request.
@@ -136,7 +129,7 @@ final class MetadataSource<Value: Sendable>: Sendable {
         }
         policy.lifetime = { document in
             let lifetime = document.lifetime(at: options.timing.timeSource.date()) ?? options.lifetime
-            return min(max(lifetime, options.minimumLifetime), options.maximumLifetime)
+            return min(max(lifetime, options.lifetimeBounds.lowerBound), options.lifetimeBounds.upperBound)
         }
         policy.staleLifetime = options.staleLifetime
         policy.pause = { error, _ in (error as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }

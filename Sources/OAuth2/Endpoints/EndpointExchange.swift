@@ -9,11 +9,14 @@ struct EndpointExchange: Sendable {
     /// The credential in a request, which a 401 response rejects.
     enum Credential {
         case client, accessToken
+        /// No access token, for an endpoint that may require one.
+        case missingToken
 
         var rejection: (code: OAuth2Error.Code, text: String) {
             switch self {
             case .client: (.invalidClient, "rejects the client's authentication; check the client ID and key")
             case .accessToken: (.accessTokenRejected, "rejects the access token; it may be missing, expired or revoked")
+            case .missingToken: (.accessTokenRejected, "requires an access token; pass `initialAccessToken`")
             }
         }
     }

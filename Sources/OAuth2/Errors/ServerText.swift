@@ -53,7 +53,7 @@ extension OAuth2Error {
             case "invalid_grant", "bad_refresh_token", "bad_verification_code":
                 (Code.reauthenticationRequired, "rejects the grant; it may have expired or been revoked")
             case "invalid_token":
-                EndpointExchange.Credential.accessToken.rejection
+                (credential == .missingToken ? .missingToken : EndpointExchange.Credential.accessToken).rejection
             // Auth0 and Spring Authorization Server send other codes.
             case nil where status == 401 && credential != nil, "access_denied" where status == 401:
                 (credential ?? .client).rejection

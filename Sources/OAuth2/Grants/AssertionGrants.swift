@@ -14,8 +14,7 @@ public import TokenGeneration
 /// )
 /// ```
 public struct JWTBearerGrant: RepeatableGrant {
-    /// The grant's type, the assertion's subject, and the requested access.
-    public let identifier: String
+    let name: String
     let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
     private let renewal: @Sendable (Date) async throws -> Secret?
@@ -115,30 +114,25 @@ public struct JWTBearerGrant: RepeatableGrant {
         assertion: @escaping @Sendable (Date) async throws -> Secret,
         renewal: (@Sendable (Date) async throws -> Secret?)? = nil
     ) {
-        identifier = access.fullIdentifier("jwt-bearer", name)
+        self.name = access.fullIdentifier("jwt-bearer", name)
         self.access = access
         self.assertion = assertion
         self.renewal = renewal ?? { try await assertion($0) }
     }
 
-    /// Returns `grant_type`, `assertion` and the requested access.
-    ///
-    /// - Throws: The errors of the assertion closure or the signing service; ``OAuth2Error`` with
-    ///   the code `malformedRequest` for an invalid scope or resource.
-    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+    func form(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return Self.form(with: try await assertion(date), access)
     }
 
-    /// Returns the fields with a new assertion, because a wrong clock may have spoiled the first;
-    /// `nil` if a source of assertions has no other one.
-    public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
+    /// Returns `nil` if a source of assertions has no other one.
+    package func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return try await renewal(date).map { Self.form(with: $0, access) }
     }
 
     func requesting(_ access: RequestedAccess) -> Self {
-        Self(name: "\(identifier)\nwider", access, assertion: assertion, renewal: renewal)
+        Self(name: "\(name)\nwider", access, assertion: assertion, renewal: renewal)
     }
 
     private static func form(
@@ -152,8 +146,7 @@ public struct JWTBearerGrant: RepeatableGrant {
 /// A grant with a signed SAML 2.0 assertion
 /// ([RFC 7522 §2.1](https://www.rfc-editor.org/rfc/rfc7522#section-2.1)).
 public struct SAMLBearerGrant: RepeatableGrant {
-    /// The grant's type, the subject, and the requested access.
-    public let identifier: String
+    let name: String
     let access: RequestedAccess
     private let assertion: @Sendable () async throws -> Data
 
@@ -180,32 +173,25 @@ public struct SAMLBearerGrant: RepeatableGrant {
     }
 
     private init(name: String, _ access: RequestedAccess, _ assertion: @escaping @Sendable () async throws -> Data) {
-        identifier = access.fullIdentifier("saml2-bearer", name)
+        self.name = access.fullIdentifier("saml2-bearer", name)
         self.access = access
         self.assertion = assertion
     }
 
-    /// Returns `grant_type`, `assertion` and the requested access.
-    ///
-    /// - Throws: The assertion closure's errors; ``OAuth2Error`` with the code `malformedRequest`
-    ///   for an invalid scope or resource.
-    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+    func form(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         let text = Base64URL.encode([UInt8](try await assertion()))
         return [("grant_type", "urn:ietf:params:oauth:grant-type:saml2-bearer"), ("assertion", text)] + access
     }
 
-    func requesting(_ access: RequestedAccess) -> Self { Self(name: "\(identifier)\nwider", access, assertion) }
+    func requesting(_ access: RequestedAccess) -> Self { Self(name: "\(name)\nwider", access, assertion) }
 }
 
 /// A grant of a type that isn't built in
 /// ([RFC 6749 §4.5](https://www.rfc-editor.org/rfc/rfc6749#section-4.5)).
-public struct ExtensionGrant: Grant {
-    /// The grant's type, the subject, and the requested access.
-    public let identifier: String
-    /// A Boolean value that indicates whether the client can use this grant repeatedly without the
-    /// user's help.
-    public let isRepeatable: Bool
+public struct ExtensionGrant: ModuleGrant {
+    let name: String
+    let isReusable: Bool
     private let type: String
     private let access: RequestedAccess
     private let fields: @Sendable () async throws -> [(name: String, value: String)]
@@ -230,17 +216,13 @@ public struct ExtensionGrant: Grant {
         parameters: @escaping @Sendable () async throws -> [(name: String, value: String)]
     ) {
         self.type = type
-        self.isRepeatable = isRepeatable
+        isReusable = isRepeatable
         access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
-        self.identifier = access.fullIdentifier(type, identifier)
+        name = access.fullIdentifier(type, identifier)
         fields = parameters
     }
 
-    /// Returns `grant_type`, the grant's own parameters and the requested access.
-    ///
-    /// - Throws: The parameter closure's errors; ``OAuth2Error`` with the code `malformedRequest`
-    ///   for an invalid scope or resource.
-    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+    func form(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return [("grant_type", type)] + (try await fields()) + access
     }
@@ -251,8 +233,7 @@ public struct ExtensionGrant: Grant {
 /// The grant has no credential. Its tokens come from
 /// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the store.
 public struct UserGrant: RefreshedGrant {
-    /// The grant's type, the user, and the requested access.
-    public let identifier: String
+    let name: String
     let access: RequestedAccess
     let omitsRefusedResources: Bool
 
@@ -272,7 +253,7 @@ public struct UserGrant: RefreshedGrant {
     ) {
         access = RequestedAccess(scope: scope, resources: resources)
         self.omitsRefusedResources = omitsRefusedResources
-        self.identifier = access.fullIdentifier("user \(identifier)")
+        name = access.fullIdentifier("user \(identifier)")
     }
 }
 

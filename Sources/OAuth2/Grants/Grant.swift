@@ -10,91 +10,86 @@ public protocol Grant: Sendable {
     /// A Boolean value that indicates whether the grant works again without the user's help.
     var isRepeatable: Bool { get }
 
-    /// The initial refresh token, for a grant that consists of one.
-    var refreshToken: Secret? { get }
-
     /// Returns the form's fields for a token request.
     ///
     /// - Parameter date: The estimated time of the server's clock, for a grant that signs a time.
     /// - Returns: The fields in order, or `nil` if the grant has only its refresh token.
     /// - Throws: Any error, with which the token request fails.
     func parameters(at date: Date) async throws -> [(name: String, value: String)]?
+}
 
-    /// Returns the form's fields for a second attempt, if ``parameters(at:)`` was rejected.
-    ///
-    /// - Parameter date: The estimated time of the server's clock, perhaps corrected since.
-    /// - Returns: Different fields, such as with a new assertion. The default implementation
-    ///   returns `nil`, for no second attempt.
-    /// - Throws: Any error, with which the token request fails.
+/// A grant that can do more than request tokens.
+package protocol DetailedGrant: Grant {
+    /// The initial refresh token, for a grant that consists of one.
+    var refreshToken: Secret? { get }
+
+    /// Returns different fields for a second attempt after ``Grant/parameters(at:)`` was rejected,
+    /// such as with a new assertion; `nil` for no second attempt.
     func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]?
 
-    /// Notifies the grant that no request with the result of ``parameters(at:)`` was sent.
-    ///
-    /// A single-use grant, such as a code, can then be used again. The default does nothing.
+    /// Notifies a single-use grant, such as a code, that its parameters weren't sent.
     func parametersWereNotSent()
 
     /// Returns the form's fields to send with a refresh token, such as `resource`.
-    ///
-    /// The default implementation returns none.
-    ///
-    /// - Returns: The fields in the order to send them.
-    /// - Throws: Any error, with which the token request fails.
     func refreshParameters() throws -> [(name: String, value: String)]
 
-    /// Returns the form's fields for a second attempt with the same refresh token, after the server
-    /// has rejected those of ``refreshParameters()``.
-    ///
-    /// - Parameter error: The server's error, which isn't a rejection of the refresh token itself.
-    /// - Returns: Fewer fields. The default implementation returns `nil`, for no second attempt.
+    /// Returns fewer fields for a second attempt with the same refresh token, after the server has
+    /// rejected those of ``refreshParameters()``; `nil` for no second attempt.
     func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]?
 
-    /// Returns a grant that meets a resource's demand.
-    ///
-    /// The authenticator then repeats the request once with that grant's token, stored separately.
-    /// It calls this method only for scope and claims that its ``OAuth2Authenticator/Options``
-    /// allow.
-    ///
-    /// - Parameter demand: Additional scope
-    ///   ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)), or a different
-    ///   authentication of the user ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)).
-    /// - Returns: The grant. The default is `nil`, for a grant that has the access or can't get it.
+    /// Returns a grant that meets a resource's demand for scope or claims, as far as the options
+    /// allow it; `nil` for a grant that has the access or can't get it.
     func answering(_ demand: ResourceDemand) -> (any Grant)?
 }
 
+extension DetailedGrant {
+    package var refreshToken: Secret? { nil }
+
+    package func renewedParameters(at date: Date) -> [(name: String, value: String)]? { nil }
+
+    package func parametersWereNotSent() {}
+
+    package func refreshParameters() throws -> [(name: String, value: String)] { [] }
+
+    package func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? { nil }
+
+    package func answering(_ demand: ResourceDemand) -> (any Grant)? { nil }
+}
+
 extension Grant {
-    /// The default, `nil`.
-    public var refreshToken: Secret? { nil }
+    package var details: (any DetailedGrant)? { self as? any DetailedGrant }
+}
 
-    /// Does nothing.
-    public func parametersWereNotSent() {}
+/// A grant of which callers need only the initializer.
+protocol ModuleGrant: DetailedGrant {
+    var name: String { get }
+    var isReusable: Bool { get }
 
-    /// Returns `nil`.
-    public func renewedParameters(at date: Date) -> [(name: String, value: String)]? { nil }
+    func form(at date: Date) async throws -> [(name: String, value: String)]?
+}
 
-    /// Returns no fields.
-    public func refreshParameters() throws -> [(name: String, value: String)] { [] }
+extension ModuleGrant {
+    /// The grant's type, the subject and the requested access.
+    public var identifier: String { name }
 
-    /// Returns `nil`.
-    public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? { nil }
+    /// A Boolean value that indicates whether the grant works again without the user's help.
+    public var isRepeatable: Bool { isReusable }
 
-    /// Returns `nil`.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? { nil }
+    /// Returns `grant_type`, the grant's own parameters and the requested access.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? { try await form(at: date) }
 }
 
 /// A grant that the client can use again without the user's help, also with wider access.
-protocol RepeatableGrant: Grant {
+protocol RepeatableGrant: ModuleGrant {
     var access: RequestedAccess { get }
 
     func requesting(_ access: RequestedAccess) -> Self
 }
 
 extension RepeatableGrant {
-    /// Always `true`.
-    public var isRepeatable: Bool { true }
+    var isReusable: Bool { true }
 
-    /// Returns the same grant with the scope or the claims that a resource demands; `nil` if the
-    /// demand adds nothing that the client can request.
-    public func answering(_ demand: ResourceDemand) -> (any Grant)? {
+    package func answering(_ demand: ResourceDemand) -> (any Grant)? {
         access.widened(by: demand).map(requesting)
     }
 }
@@ -129,16 +124,11 @@ public struct ClientCredentialsGrant: RepeatableGrant {
 
     private init(_ access: RequestedAccess) { self.access = access }
 
-    /// The grant's type and the requested access.
-    public var identifier: String {
+    var name: String {
         (["client_credentials \(access.scope ?? "")"] + access.identifier).joined(separator: "\n")
     }
 
-    /// Returns `grant_type` and the requested access.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource,
-    ///   or an additional parameter that the request sets itself.
-    public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
+    func form(at date: Date) throws -> [(name: String, value: String)]? {
         [("grant_type", "client_credentials")] + (try access.fields())
     }
 
@@ -151,10 +141,9 @@ public struct ClientCredentialsGrant: RepeatableGrant {
 /// authenticator stores the newest one and prefers it to the first. Create the grant with the same
 /// first token after a restart, and with the new token after the user has signed in again.
 public struct RefreshTokenGrant: RefreshedGrant {
-    /// The first refresh token.
-    public let refreshToken: Secret?
+    package let refreshToken: Secret?
     /// The grant's type, a digest of the first token that keeps users apart, and the access.
-    public let identifier: String
+    let name: String
     let access: RequestedAccess
     let omitsRefusedResources: Bool
 
@@ -177,30 +166,24 @@ public struct RefreshTokenGrant: RefreshedGrant {
         self.refreshToken = refreshToken
         access = RequestedAccess(scope: scope, resources: resources)
         self.omitsRefusedResources = omitsRefusedResources
-        identifier = access.fullIdentifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
+        name = access.fullIdentifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
 }
 
 /// A grant that only a refresh token can renew; without one, the user must sign in again.
-protocol RefreshedGrant: Grant {
+protocol RefreshedGrant: ModuleGrant {
     var access: RequestedAccess { get }
     var omitsRefusedResources: Bool { get }
 }
 
 extension RefreshedGrant {
-    /// Always `false`.
-    public var isRepeatable: Bool { false }
+    var isReusable: Bool { false }
 
-    /// Returns `nil`, because only a refresh token gets tokens.
-    public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
+    func form(at date: Date) -> [(name: String, value: String)]? { nil }
 
-    /// Returns the `scope` and `resource` to request on refresh.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource.
-    public func refreshParameters() throws -> [(name: String, value: String)] { try access.fields() }
+    package func refreshParameters() throws -> [(name: String, value: String)] { try access.fields() }
 
-    /// Returns `scope` without the rejected resources, or `nil` if they can't be omitted.
-    public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
+    package func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
         guard omitsRefusedResources, !access.resources.isEmpty,
             ["invalid_target", "invalid_request", "invalid_resource"].contains(error.serverCode)
         else { return nil }
@@ -211,12 +194,11 @@ extension RefreshedGrant {
 /// A grant with the code from an ``AuthorizationRequest``'s response
 /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
 ///
-/// A code works only once: a second call of ``parameters(at:)`` returns `nil`, and only a refresh
-/// token can renew the tokens. If the code certainly wasn't sent, for example because the
+/// ``AuthorizationRequest/grant(from:of:)`` returns it. A code works only once, and then only a
+/// refresh token can renew the tokens. If the code certainly wasn't sent, for example because the
 /// connection failed, the grant can be used again.
-public struct AuthorizationCodeGrant: Grant {
-    /// The grant's type and a digest of the code.
-    public let identifier: String
+public struct AuthorizationCodeGrant: ModuleGrant {
+    let name: String
     /// The services that this token is for, a part of those that were requested
     /// ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
     ///
@@ -228,28 +210,17 @@ public struct AuthorizationCodeGrant: Grant {
     private let codeVerifier: CodeVerifier
     private let isUsed = SharedValue(false)
 
-    /// Creates a grant without ``AuthorizationRequest/grant(from:of:)``.
-    ///
-    /// - Parameters:
-    ///   - code: The code.
-    ///   - redirectURI: The redirect URI of the authorization request.
-    ///   - codeVerifier: The code verifier of the authorization request.
-    ///   - idToken: The ID token that the authorization request asked for.
-    public init(code: Secret, redirectURI: String, codeVerifier: CodeVerifier, idToken: ExpectedIDToken) {
+    package init(code: Secret, redirectURI: String, codeVerifier: CodeVerifier, idToken: ExpectedIDToken) {
         expectedIDToken = idToken
         self.code = code
         self.redirectURI = redirectURI
         self.codeVerifier = codeVerifier
-        identifier = "authorization_code \(code.fingerprint.hexadecimal)"
+        name = "authorization_code \(code.fingerprint.hexadecimal)"
     }
 
-    /// Always `false`: the user would have to authorize the client again.
-    public var isRepeatable: Bool { false }
+    var isReusable: Bool { false }
 
-    /// Returns `grant_type`, code, redirect URI and code verifier; `nil` after the first use.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that isn't a URI.
-    public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
+    func form(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()
         guard !isUsed.replace(with: true) else { return nil }
         return [
@@ -258,6 +229,5 @@ public struct AuthorizationCodeGrant: Grant {
         ] + access
     }
 
-    /// Allows another use of the code.
-    public func parametersWereNotSent() { isUsed.replace(with: false) }
+    package func parametersWereNotSent() { isUsed.replace(with: false) }
 }

@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 public import FoundationNetworking
 public import Networking
 import Synchronization
@@ -12,7 +12,7 @@ import TokenGeneration
 /// acts on behalf of the subject and discloses it.
 ///
 /// ```swift
-/// let user = GrantTokenSource(
+/// let user = CachedTokenSource(
 ///     client: OAuth2Client(
 ///         server: server,
 ///         clientAuthentication: authentication
@@ -20,7 +20,7 @@ import TokenGeneration
 ///     grant: RefreshTokenGrant(refreshToken: first)
 /// )
 /// let grant = TokenExchangeGrant(
-///     subject: CachedTokenSource(user),
+///     subject: user,
 ///     identifier: "ada",
 ///     audiences: ["reports"]
 /// )
@@ -49,9 +49,8 @@ public struct TokenExchangeGrant: RepeatableGrant {
     }
 
     package var subjectTokenType: String { subjectType.uri }
-    /// The grant's type, the parties, and the requested access.
-    public var identifier: String {
-        var parts = ["token_exchange", name]
+    var name: String {
+        var parts = ["token_exchange", subjectName]
         if let actor { parts.append("actor=\(actor.identifier)") }
         parts += audiences.map { "audience=\($0)" }
         parts += access.identifier
@@ -62,7 +61,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
     private let subject: any TokenSource
     private let subjectType: TokenType
     private let actor: Actor?
-    private let name: String
+    private let subjectName: String
     private let audiences: [String]
     private(set) var access: RequestedAccess
     private let requestedType: TokenType?
@@ -97,7 +96,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
     ) {
         self.subject = subject
         subjectType = subjectTokenType
-        name = identifier
+        subjectName = identifier
         self.actor = actor
         self.audiences = audiences
         access = RequestedAccess(
@@ -109,17 +108,12 @@ public struct TokenExchangeGrant: RepeatableGrant {
         requestedType = requestedTokenType
     }
 
-    /// Returns `grant_type`, the tokens and types of subject and actor, and the access.
-    ///
-    /// - Throws: The errors of the token sources; ``OAuth2Error`` with the code `malformedRequest`
-    ///   for an invalid scope or resource, or an additional parameter that the request sets.
-    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+    func form(at date: Date) async throws -> [(name: String, value: String)]? {
         try await form(subject: subject.token(), actor: actor?.source.token())
     }
 
-    /// Returns the fields with other tokens of subject and actor, or `nil` if neither source has
-    /// another token.
-    public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
+    /// Returns `nil` if the sources of subject and actor have no other tokens.
+    package func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         guard let last = lastTokens.value else { return nil }
         // The server may have rejected either of the two.
         let newSubject = try await subject.replacement(for: last.subject)
@@ -160,9 +154,10 @@ public struct TokenExchangeGrant: RepeatableGrant {
 }
 
 /// The type of a token that is exchanged, requested or issued
-/// ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)).
-public struct TokenType: Sendable, Hashable, CustomStringConvertible {
-    /// The URI of the token type.
+/// ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)), revoked or introspected
+/// ([RFC 7009 §2.1](https://www.rfc-editor.org/rfc/rfc7009#section-2.1)).
+public struct TokenType: Sendable, Hashable {
+    /// The URI of the token type, or a name that a server defines.
     public let uri: String
 
     /// Creates a token type that isn't among the registered ones.
@@ -170,8 +165,11 @@ public struct TokenType: Sendable, Hashable, CustomStringConvertible {
         self.uri = uri
     }
 
-    /// The URI.
-    public var description: String { uri }
+    /// The hint for revocation and introspection
+    /// ([RFC 7009 §2.1](https://www.rfc-editor.org/rfc/rfc7009#section-2.1)).
+    var hint: String { uri.hasPrefix(Self.registered) ? String(uri.dropFirst(Self.registered.count)) : uri }
+
+    private static let registered = "urn:ietf:params:oauth:token-type:"
 
     /// An access token that the same server issued.
     public static let accessToken = Self("urn:ietf:params:oauth:token-type:access_token")

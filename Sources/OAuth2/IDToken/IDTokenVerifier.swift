@@ -22,16 +22,9 @@ public import TokenGeneration
 /// endpoint, and rejects unsigned tokens (`none`). An ID token tells the client which user has
 /// signed in. It isn't an access token, and APIs must not accept it as one.
 public struct IDTokenVerifier: Sendable {
-    /// The provider's issuer identifier, as in its metadata.
-    public let issuer: String
-    /// The client's ID at the provider.
-    public let clientID: String
-    /// The accepted signature algorithms: the client's `id_token_signed_response_alg`.
-    ///
-    /// The default is RS256 alone, as in [OpenID Connect
-    /// registration](https://openid.net/specs/openid-connect-registration-1_0.html), or the
-    /// algorithm of a single key.
-    public let algorithms: Set<JWSAlgorithm>
+    package let issuer: String
+    package let clientID: String
+    package let algorithms: Set<JWSAlgorithm>
     /// The tolerated difference between the clocks.
     ///
     /// The default is 60 seconds.
@@ -76,7 +69,9 @@ public struct IDTokenVerifier: Sendable {
     ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - keys: The provider's keys. The default is those that its metadata names.
-    ///   - algorithms: The accepted signature algorithms. The default, `nil`, is RS256 alone, or
+    ///   - algorithms: The accepted signature algorithms: the client's registered
+    ///     `id_token_signed_response_alg`. The default, `nil`, is RS256 alone, as in [OpenID
+    ///     Connect registration](https://openid.net/specs/openid-connect-registration-1_0.html), or
     ///     the algorithm of ``IssuerKeys/key(_:)``.
     public init(
         issuer: String,
@@ -126,7 +121,7 @@ public struct IDTokenVerifier: Sendable {
     ///   - acrValues: The acceptable authentication context classes. If empty, `acr` is optional.
     /// - Returns: The verified token.
     /// - Throws: `TokenError` with the code `algorithmMismatch`, before any keys are loaded, if the
-    ///   token is unsigned or signed with an algorithm that isn't in ``algorithms``, or if it isn't
+    ///   token is unsigned or signed with an algorithm that isn't accepted, or if it isn't
     ///   encrypted although there's a ``decrypter``; the errors of
     ///   `JWTVerifier.verify(encrypted:with:)` and `JWTVerifier.verify(_:)`; and the codes
     ///   `nonceMismatch`, `authorizedPartyMismatch`, `hashMismatch` and
@@ -209,7 +204,7 @@ public struct IDTokenRule: Sendable {
 }
 
 /// The ID token that an authorization request asks for, if any.
-public struct ExpectedIDToken: Sendable {
+package struct ExpectedIDToken: Sendable {
     struct Request {
         /// A secret so that it's never printed.
         let nonce: Secret?
@@ -218,16 +213,9 @@ public struct ExpectedIDToken: Sendable {
 
     let request: Request?
 
-    /// The expectation for a request without the scope `openid`.
-    public static let none = ExpectedIDToken(request: nil)
+    package static let none = ExpectedIDToken(request: nil)
 
-    /// Expects the ID token of a request with the scope `openid`.
-    ///
-    /// - Parameters:
-    ///   - nonce: The request's nonce, or `nil` if it has none.
-    ///   - maximumAuthenticationAge: The request's `max_age`, or `nil` if it has none.
-    /// - Returns: The expectation.
-    public static func requested(nonce: String?, maximumAuthenticationAge: Duration? = nil) -> ExpectedIDToken {
+    package static func requested(nonce: String?, maximumAuthenticationAge: Duration? = nil) -> ExpectedIDToken {
         ExpectedIDToken(
             request: Request(nonce: nonce.map(Secret.init), maximumAuthenticationAge: maximumAuthenticationAge)
         )

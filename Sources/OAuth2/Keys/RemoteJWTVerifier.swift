@@ -22,8 +22,7 @@ public final class RemoteJWTVerifier: Sendable {
         let verifier: JWTVerifier
     }
 
-    /// The keys.
-    public let keys: IssuerKeys
+    package let keys: IssuerKeys
 
     private let policy: ValidationPolicy
     private let prepared = Mutex<Prepared?>(nil)

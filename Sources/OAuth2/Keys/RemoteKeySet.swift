@@ -21,7 +21,8 @@ public import TokenGeneration
 ///   retries after delays that grow to the cooldown. A response that isn't a key set never replaces
 ///   one.
 ///
-/// The observers of the client receive a ``KeySetEvent`` for each fetch.
+/// The observers of the client receive an event for each fetch, with the name
+/// `oauth2.keys.refreshed` or `oauth2.keys.refresh_failed`.
 ///
 /// The URL must be `https`, except for loopback addresses. Redirects aren't followed, because they
 /// would let another server choose the keys.
@@ -44,13 +45,7 @@ public final class RemoteKeySet: Sendable {
         self.init(client: client, options: options) { url }
     }
 
-    /// Creates a key set for an issuer whose metadata names its URL, without fetching anything yet.
-    ///
-    /// - Parameters:
-    ///   - discovery: The discovery of the issuer's metadata, used for each fetch of the keys.
-    ///   - client: The client for requests of the keys.
-    ///   - options: The lifetime of the keys and the limits of requests.
-    public convenience init(
+    package convenience init(
         discovery: AuthorizationServerDiscovery,
         client: NetworkClient = NetworkClient(),
         options: Options = Options()
@@ -237,8 +232,7 @@ public final class RemoteKeySet: Sendable {
         ///
         /// Use `unusableKeys(_:)` and `rejections` of the set to find keys that can't be used.
         public let keys: JWKSet?
-        /// The number of successful fetches.
-        public let loadCount: Int
+        package let loadCount: Int
         /// A Boolean value that indicates whether the keys have exceeded their lifetime.
         public let isStale: Bool
         /// The error of the latest request; `nil` if it succeeded.
@@ -246,26 +240,21 @@ public final class RemoteKeySet: Sendable {
     }
 }
 
-/// An event of a ``RemoteKeySet``, for logs and metrics.
-///
-/// The observers of the key set's client receive it.
-@nonexhaustive
-public enum KeySetEvent: ObservedEvent, Hashable {
+/// An event of a ``RemoteKeySet``, which observers know by its name and labels.
+package enum KeySetEvent: ObservedEvent, Hashable {
     /// The issuer's keys arrived, or the issuer confirmed that they haven't changed.
     case refreshed(host: String, keyCount: Int, isChanged: Bool)
     /// A request for the keys failed. The host is `nil` if the URL isn't known.
     case refreshFailed(host: String?, OAuth2Error.Code, status: Int?)
 
-    /// `oauth2.keys.refreshed` or `oauth2.keys.refresh_failed`.
-    public var name: String {
+    package var name: String {
         switch self {
         case .refreshed: "oauth2.keys.refreshed"
         case .refreshFailed: "oauth2.keys.refresh_failed"
         }
     }
 
-    /// `server.address`; `oauth2.keys.changed`, or `error.type` and `http.response.status_code`.
-    public var labels: [String: String] {
+    package var labels: [String: String] {
         switch self {
         case .refreshed(let host, _, let isChanged): ["server.address": host, "oauth2.keys.changed": "\(isChanged)"]
         case .refreshFailed(let host, let code, let status):
@@ -273,13 +262,11 @@ public enum KeySetEvent: ObservedEvent, Hashable {
         }
     }
 
-    /// The number of keys, as `oauth2.keys.count`.
-    public var details: [String: String] {
+    package var details: [String: String] {
         if case .refreshed(_, let count, _) = self { ["oauth2.keys.count": "\(count)"] } else { [:] }
     }
 
-    /// `debug` for unchanged keys, `info` for changed keys and `warning` for failures.
-    public var severity: EventSeverity {
+    package var severity: EventSeverity {
         switch self {
         case .refreshed(_, _, let isChanged): isChanged ? .info : .debug
         case .refreshFailed: .warning

@@ -19,10 +19,8 @@ import TokenGeneration
 public struct ClientIDMetadataDocument: Sendable, Hashable {
     static let maximumSize = 5_000
 
-    /// The client ID: the URL of the document.
-    public let clientID: String
-    /// The complete metadata, with the client ID.
-    public let metadata: ClientMetadata
+    package let clientID: String
+    package let metadata: ClientMetadata
 
     /// Creates a document, after checking that servers can accept it.
     ///

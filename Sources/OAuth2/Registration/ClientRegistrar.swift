@@ -17,8 +17,7 @@ import TokenGeneration
 ///
 /// Store the result: without it, the registration can't be managed.
 public struct ClientRegistrar: Sendable {
-    /// The server.
-    public let server: AuthorizationServer
+    let server: AuthorizationServer
     private let client: NetworkClient
     private let timing: OAuth2Timing
     private let hints: DPoPServerState
@@ -148,7 +147,7 @@ public struct ClientRegistrar: Sendable {
         read: (HTTPResponse) async throws -> Value
     ) async throws -> Value {
         var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
-        exchange.credential = .accessToken
+        exchange.credential = token == nil ? .missingToken : .accessToken
         // Other methods may also rotate the token, and the response with the new one might be lost.
         exchange.isRepeatable = method == .get
         return try await exchange.value { _ in

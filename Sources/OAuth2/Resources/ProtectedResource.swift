@@ -71,7 +71,7 @@ public struct ProtectedResource: Sendable, Hashable {
     ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc9728#section-3.3)).
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` if the document names another
     ///   resource, which is in ``OAuth2Error/serverText``, or a member has the wrong type.
-    public init(metadata: JSONObject, identifier: String) throws(OAuth2Error) {
+    package init(metadata: JSONObject, identifier: String) throws(OAuth2Error) {
         let members = AnswerMembers(members: metadata, place: "the resource's metadata URL")
         let found = try members.required("resource")
         guard found.isExactly(identifier) else {

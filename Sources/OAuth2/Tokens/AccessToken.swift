@@ -24,7 +24,7 @@ public struct AccessToken: Sendable, ComparedByParts {
     public let proofGenerator: DPoPProofGenerator?
     /// A Boolean value that indicates whether the token came from a store, issued at an unknown
     /// time.
-    public var isFound: Bool
+    package var isFound = false
     /// The time to replace the token, if that's earlier than the client would do it by its expiry.
     package var renewal: ContinuousClock.Instant?
 
@@ -39,8 +39,7 @@ public struct AccessToken: Sendable, ComparedByParts {
         scope: String? = nil,
         expiry: ContinuousClock.Instant? = nil,
         requested: ContinuousClock.Instant,
-        proofGenerator: DPoPProofGenerator? = nil,
-        isFound: Bool = false
+        proofGenerator: DPoPProofGenerator? = nil
     ) {
         self.value = value
         self.type = type
@@ -48,7 +47,6 @@ public struct AccessToken: Sendable, ComparedByParts {
         self.expiry = expiry
         self.requested = requested
         self.proofGenerator = proofGenerator
-        self.isFound = isFound
     }
 
     func hasExpired(at now: ContinuousClock.Instant) -> Bool { expiry.map { $0 <= now } ?? false }

@@ -1,7 +1,8 @@
 import Networking
 import Synchronization
 
-/// A token source that caches the token of another source and renews it with a single request.
+/// A token source that caches the token of a grant or of another source, refreshes it ahead of
+/// time, and renews it with a single request.
 ///
 /// All callers that need a new token share one request. It runs in its own task, which continues if
 /// the waiting callers are cancelled.
@@ -27,6 +28,19 @@ public final class CachedTokenSource: WrappingTokenSource {
     ///   - timing: The time limits of token requests and the clock for expiry.
     public convenience init(_ source: any TokenSource, timing: OAuth2Timing = OAuth2Timing()) {
         self.init(source, timing: timing, journal: TokenJournal())
+    }
+
+    /// Creates a source of tokens that a client gets with a grant and keeps in a store.
+    ///
+    /// - Parameters:
+    ///   - client: The client of the server that issues the tokens. Its DPoP key binds them, and
+    ///     its timing limits the requests.
+    ///   - grant: The grant that entitles the client to a token.
+    ///   - store: The storage for tokens. The default keeps them in memory.
+    public convenience init(client: OAuth2Client, grant: any Grant, store: any TokenStore = InMemoryTokenStore()) {
+        let journal = TokenJournal(client.client.options.observers)
+        let source = GrantTokenSource(client: client.recording(in: journal), grant: grant, store: store)
+        self.init(source, timing: client.timing, journal: journal)
     }
 
     init(_ source: any TokenSource, timing: OAuth2Timing, journal: TokenJournal) {

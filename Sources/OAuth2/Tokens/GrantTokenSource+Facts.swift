@@ -57,7 +57,7 @@ extension GrantTokenSource {
     private func isUsedUp() async throws -> Bool {
         do {
             let parameters = try await grant.parameters(at: client.timing.timeSource.date())
-            grant.parametersWereNotSent()
+            grant.details?.parametersWereNotSent()
             return parameters == nil
         } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
             return true
@@ -127,7 +127,8 @@ extension GrantTokenSource {
 
     func refreshToken(in current: Current) -> Secret? {
         state.withLock { state in
-            let candidate = current.record?.refreshToken ?? (state.isFirstTokenSpent ? nil : grant.refreshToken)
+            let candidate =
+                current.record?.refreshToken ?? (state.isFirstTokenSpent ? nil : grant.details?.refreshToken)
             return candidate == state.refusal?.token ? nil : candidate
         }
     }

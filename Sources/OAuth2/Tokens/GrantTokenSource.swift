@@ -5,10 +5,8 @@ import TokenGeneration
 
 /// A token source that gets tokens from an authorization server and keeps them in a store.
 ///
-/// Each call reads the store, and asks the server if the store has no suitable token. Wrap the
-/// source in a ``CachedTokenSource`` to cache the token, refresh it ahead of time and share one
-/// request among callers; ``OAuth2Authenticator`` does so.
-public final class GrantTokenSource: TokenSource, StoreWaiting {
+/// Each call reads the store, and asks the server if the store has no suitable token.
+package final class GrantTokenSource: TokenSource, StoreWaiting {
     // `RefreshTable` makes the decisions; this type performs them.
 
     struct Current {
@@ -62,6 +60,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     }
 
     static let attempts = 3
+    /// The maximum number of attempts to write over the records of other processes.
+    private static let changes = 100
     /// The maximum time of a store call that must not be cancelled with its task.
     static let storeTimeout = Duration.seconds(10)
     /// The maximum difference between the clocks of processes that share a store.
@@ -74,13 +74,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     let key: String
     let state = Mutex(State())
 
-    /// Creates a source.
-    ///
-    /// - Parameters:
-    ///   - client: The client of the server that issues the tokens. Its DPoP key binds them.
-    ///   - grant: The grant that entitles the client to a token.
-    ///   - store: The storage for tokens. The default keeps them in memory.
-    public init(client: OAuth2Client, grant: any Grant, store: any TokenStore = InMemoryTokenStore()) {
+    package init(client: OAuth2Client, grant: any Grant, store: any TokenStore = InMemoryTokenStore()) {
         self.client = client
         self.grant = grant
         self.store = WatchedTokenStore(store)
@@ -101,7 +95,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
     /// It's stored with everything issued along with it, unless the store failed.
-    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+    package func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = client.timing.timeSource.now()
         let latest = now + client.timing.timeout
         let deadline = min(requirements.deadline ?? latest, latest)
@@ -201,7 +195,11 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 }
             }
         }
-        throw refusal ?? expiry ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
+        throw refusal ?? expiry ?? Self.changing
+    }
+
+    private static var changing: OAuth2Error {
+        OAuth2Error(.storeBusy, "other processes keep changing the token store")
     }
 
     func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
@@ -288,7 +286,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 state.isFirstTokenSpent = true
                 state.boundKey = nil
             }
-            while true {
+            for _ in 1...Self.changes {
                 let stored = try await self.store.load(self.key)
                 if !self.grant.isRepeatable {
                     let mark = TokenRecord(.signedOut, replacing: stored?.record)
@@ -301,6 +299,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                     if try await self.store.remove(self.key, ifVersion: stored.version) { return }
                 }
             }
+            throw Self.changing
         }
     }
 
@@ -313,7 +312,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 state.refusal = nil
                 state.boundKey = nil
             }
-            while true {
+            for _ in 1...Self.changes {
                 let version: TokenRecordVersion?
                 do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
                     // There is a new grant, so the damaged record is set aside.
@@ -324,6 +323,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                     return
                 }
             }
+            throw Self.changing
         }
     }
 

@@ -5,7 +5,7 @@ public import TokenGeneration
 ///
 /// Every description, mirror and dump of it is redacted. Secrets compare in constant time, and the
 /// memory is cleared when the last copy is released.
-public struct Secret: Sendable, Hashable, Redacted, CustomDebugStringConvertible {
+public struct Secret: Sendable, Hashable, Redacted {
     private let bytes: SecretBytes
 
     /// Creates a secret from its text.
@@ -26,9 +26,6 @@ public struct Secret: Sendable, Hashable, Redacted, CustomDebugStringConvertible
         )
     }
 
-    /// Returns a Boolean value that indicates whether two secrets are equal, in constant time.
-    public static func == (left: Self, right: Self) -> Bool { left.bytes == right.bytes }
-
     /// Feeds a digest of the secret to a hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(fingerprint)
@@ -44,6 +41,4 @@ public struct Secret: Sendable, Hashable, Redacted, CustomDebugStringConvertible
 
     /// Always `<redacted>`.
     public var description: String { "<redacted>" }
-    /// Always `<redacted>`.
-    public var debugDescription: String { description }
 }

@@ -4,9 +4,9 @@ import Synchronization
 
 /// A source of tokens.
 ///
-/// Sources can wrap each other. A ``CachedTokenSource`` caches the token of a ``GrantTokenSource``,
-/// a ``FallbackTokenSource`` tries several sources in order, and a ``TokenExchangeGrant`` has one
-/// as its subject.
+/// Sources can wrap each other: a ``CachedTokenSource`` caches the token of another source,
+/// ``fallingBack(to:)`` tries another one after a failure, and a ``TokenExchangeGrant`` has one as
+/// its subject.
 public protocol TokenSource: Sendable {
     /// Gets a token.
     ///
@@ -84,14 +84,7 @@ public struct TokenRequirements: Sendable {
         self.unwanted = unwanted
     }
 
-    /// Creates the requirements for a replacement of a rejected token.
-    ///
-    /// - Parameters:
-    ///   - token: The rejected token.
-    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits
-    ///     until the request times out.
-    /// - Returns: The requirements.
-    public static func replacing(_ token: AccessToken, deadline: ContinuousClock.Instant? = nil) -> Self {
+    package static func replacing(_ token: AccessToken, deadline: ContinuousClock.Instant? = nil) -> Self {
         Self(deadline: deadline) { $0 == token.value }
     }
 
@@ -162,59 +155,92 @@ public struct ClosureTokenSource: TokenSource {
     }
 }
 
-/// A token source that tries several sources in order.
-public struct FallbackTokenSource: TokenSource {
-    private let sources: [any TokenSource]
-
-    /// Creates a source.
+extension TokenSource {
+    /// Returns a source that tries this source first, and then another one.
     ///
-    /// - Parameter sources: The sources, in the order to try them.
-    public init(_ sources: any TokenSource...) {
-        self.sources = sources
+    /// It can replace a rejected token if one of the two can. The error is that of the other one.
+    ///
+    /// - Parameter other: The other source.
+    /// - Returns: The source.
+    public func fallingBack(to other: any TokenSource) -> some TokenSource {
+        FallbackTokenSource(first: self, second: other)
     }
 
-    /// A Boolean value that indicates whether any of the sources can replace a rejected token.
-    public var canReplaceTokens: Bool { sources.contains { $0.canReplaceTokens } }
-
-    /// Returns the token of the first source that has one.
+    /// Returns a source that limits the rate of requests to this source.
     ///
-    /// - Throws: The error of the last source.
-    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        var failure: any Error = OAuth2Error(.grantFailed, "the fallback has no sources")
-        for source in sources {
-            do {
-                let token = try await source.token(for: requirements)
-                if !requirements.isUnwanted(token.value) { return token }
-                failure = OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
-            } catch {
-                if Task.isCancelled { throw CancellationError() }
-                failure = error
-            }
-        }
-        throw failure
+    /// Beyond the limit, it fails with the code `excessiveRefresh` and the time to wait in
+    /// ``OAuth2Error/retryAfter``.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of requests in a window. The default is 5.
+    ///   - window: The length of the sliding window. The default is 30 seconds.
+    ///   - timeSource: The source of time.
+    /// - Returns: The source.
+    public func limited(
+        to limit: Int = 5,
+        per window: Duration = .seconds(30),
+        timeSource: TimeSource = .system
+    ) -> some TokenSource {
+        LimitedTokenSource(self, limit: limit, per: window, timeSource: timeSource)
+    }
+
+    /// Returns a source that keeps the tokens of this source in a store, for other processes and
+    /// for this one after a restart.
+    ///
+    /// A ``CachedTokenSource`` of a grant has a store already; use this for other sources. The
+    /// source returns a stored token if it's valid and suitable, and otherwise stores a new one if
+    /// possible. Tokens that are bound to a key are passed on without being stored, because the
+    /// store doesn't have the key.
+    ///
+    /// - Parameters:
+    ///   - store: The storage for tokens.
+    ///   - key: The key of the tokens in the store.
+    ///   - timeout: The maximum time to wait for the store's lock. The default is 30 seconds.
+    ///   - timeSource: The source of time.
+    /// - Returns: The source.
+    public func persisted(
+        in store: any TokenStore,
+        key: String,
+        timeout: Duration = .seconds(30),
+        timeSource: TimeSource = .system
+    ) -> some TokenSource {
+        PersistedTokenSource(self, store: store, key: key, timeout: timeout, timeSource: timeSource)
     }
 }
 
-/// A token source that limits the rate of requests to another source.
-public final class LimitedTokenSource: WrappingTokenSource {
+private struct FallbackTokenSource: TokenSource {
+    let first: any TokenSource
+    let second: any TokenSource
+
+    var canReplaceTokens: Bool { first.canReplaceTokens || second.canReplaceTokens }
+
+    func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        do {
+            let token = try await first.token(for: requirements)
+            if !requirements.isUnwanted(token.value) { return token }
+        } catch {
+            if Task.isCancelled { throw CancellationError() }
+        }
+        let token = try await second.token(for: requirements)
+        guard !requirements.isUnwanted(token.value) else {
+            throw OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
+        }
+        return token
+    }
+}
+
+private final class LimitedTokenSource: WrappingTokenSource {
     let source: any TokenSource
     private let limit: Int
     private let window: Duration
     private let timeSource: TimeSource
     private let requests = Mutex<[ContinuousClock.Instant]>([])
 
-    /// Creates a source.
-    ///
-    /// - Parameters:
-    ///   - source: The source of tokens.
-    ///   - limit: The maximum number of requests in a window. The default is 5.
-    ///   - window: The length of the sliding window. The default is 30 seconds.
-    ///   - timeSource: The source of time.
-    public init(
+    init(
         _ source: any TokenSource,
-        limit: Int = 5,
-        per window: Duration = .seconds(30),
-        timeSource: TimeSource = .system
+        limit: Int,
+        per window: Duration,
+        timeSource: TimeSource
     ) {
         self.source = source
         self.limit = limit
@@ -222,11 +248,7 @@ public final class LimitedTokenSource: WrappingTokenSource {
         self.timeSource = timeSource
     }
 
-    /// Returns the wrapped source's token.
-    ///
-    /// - Throws: ``OAuth2Error`` with the code `excessiveRefresh` if the limit is exceeded, with
-    ///   the time to wait in ``OAuth2Error/retryAfter``; any error of the wrapped source.
-    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+    func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = timeSource.now()
         let wait = requests.withLock { requests -> Duration? in
             requests.removeAll { now - $0 >= window }
@@ -245,32 +267,19 @@ public final class LimitedTokenSource: WrappingTokenSource {
     }
 }
 
-/// A token source that keeps the tokens of another source in a store, for other processes and for
-/// this one after a restart.
-///
-/// A ``GrantTokenSource`` has a store already; use this type for other sources. Tokens that are
-/// bound to a key are passed on without being stored, because the store doesn't have the key.
-public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
+private final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
     let source: any TokenSource
     private let store: WatchedTokenStore
     private let key: String
     private let timeout: Duration
     private let timeSource: TimeSource
 
-    /// Creates a source.
-    ///
-    /// - Parameters:
-    ///   - source: The source of tokens that aren't in the store.
-    ///   - store: The storage for tokens.
-    ///   - key: The key of the tokens in the store.
-    ///   - timeout: The maximum time to wait for the lock. The default is 30 seconds.
-    ///   - timeSource: The source of time.
-    public init(
+    init(
         _ source: any TokenSource,
         store: any TokenStore,
         key: String,
-        timeout: Duration = .seconds(30),
-        timeSource: TimeSource = .system
+        timeout: Duration,
+        timeSource: TimeSource
     ) {
         self.source = source
         self.store = WatchedTokenStore(store)
@@ -279,11 +288,7 @@ public final class PersistedTokenSource: WrappingTokenSource, StoreWaiting {
         self.timeSource = timeSource
     }
 
-    /// Returns the stored token if it's valid and meets the requirements; otherwise gets one from
-    /// the wrapped source, and stores it if possible.
-    ///
-    /// - Throws: Any error of the wrapped source, or of the store's lock.
-    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+    func token(for requirements: TokenRequirements) async throws -> AccessToken {
         do {
             return try await store.withExclusiveAccess(to: key, timeout: timeout) {
                 let stored = try? await self.store.load(self.key)

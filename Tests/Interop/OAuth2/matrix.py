@@ -180,12 +180,12 @@ for number, note in enumerate(
         "LemonLDAP::NG, refresh: doesn't rotate refresh tokens; responds to expired ones with "
         "`invalid_request`, which ends the grant with `endsGrantsWithInvalidRequest`.",
         "LemonLDAP::NG, `client_secret_basic`: the server refuses form-encoded secrets, so use "
-        "`ClientSecretBasic.Encoding.raw`; it also refuses a secret with a colon, and one with which the header "
+        "`encoding: .raw`; it also refuses a secret with a colon, and one with which the header "
         "field's base64 has `+` or `/`. For those, use `client_secret_post`.",
         "LemonLDAP::NG, JWT access tokens: `typ` is `JWT`, `aud` is the client. The challenges of its 401 responses "
         "lack the scheme.",
         "Keystone, `client_secret_basic`: the server refuses form-encoded secrets, so use "
-        "`ClientSecretBasic.Encoding.raw`.",
+        "`encoding: .raw`.",
         "Keystone, certificate-bound tokens: `x5t#S256` is the hash of the certificate's PEM text instead of its DER, "
         "so only Keystone's own middleware accepts the tokens. Its API accepts them without the certificate.",
     ],

@@ -13,7 +13,7 @@ struct GrantServerTests {
     func secretPost(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("`client_secret_post`", peer) {
             let id = peer == .django ? peer.service : "client_secret_post"
-            let authentication = ClientSecretPost.clientSecretPost(clientID: id, secret: peer.secret)
+            let authentication = StandardClientAuthentication.clientSecretPost(clientID: id, secret: peer.secret)
             if peer == .mock {
                 let error = await #expect(throws: OAuth2Error.self) {
                     try await peer.source(peer.grant(clientID: id), authentication).token()
@@ -30,13 +30,13 @@ struct GrantServerTests {
                     return try await oauth.tokens(for: grant)
                 }
                 #expect(try await tokens(oauth).accessToken.scope == "profile")
-                let wrong = ClientSecretPost.clientSecretPost(clientID: id, secret: Secret("wrong"))
+                let wrong = StandardClientAuthentication.clientSecretPost(clientID: id, secret: Secret("wrong"))
                 let stranger = try await peer.oauth(wrong)
                 await #expect(throws: OAuth2Error.self) { try await tokens(stranger) }
                 return .differs("accepts it for codes, but not for refresh tokens")
             }
             _ = try await peer.source(peer.grant(clientID: id), authentication).token()
-            let wrong = ClientSecretPost.clientSecretPost(clientID: id, secret: Secret("wrong"))
+            let wrong = StandardClientAuthentication.clientSecretPost(clientID: id, secret: Secret("wrong"))
             await #expect(throws: OAuth2Error.self) { try await peer.source(peer.grant(clientID: id), wrong).token() }
             return .passed
         }
@@ -48,17 +48,20 @@ struct GrantServerTests {
             let id = "client_secret_jwt"
             let methods = try await peer.server().values(of: "token_endpoint_auth_methods_supported")
             guard methods?.contains(id) == true else {
-                let assertion = try JWTClientAuthentication.clientSecretJWT(clientID: peer.service, secret: peer.secret)
+                let assertion = try StandardClientAuthentication.clientSecretJWT(
+                    clientID: peer.service,
+                    secret: peer.secret
+                )
                 #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
                 return .lacks
             }
-            let byURL = try JWTClientAuthentication.clientSecretJWT(
+            let byURL = try StandardClientAuthentication.clientSecretJWT(
                 clientID: id,
                 secret: peer.secret,
                 audience: .tokenEndpoint
             )
             _ = try await peer.source(peer.grant(clientID: id), byURL).token()
-            let byIssuer = try JWTClientAuthentication.clientSecretJWT(clientID: id, secret: peer.secret)
+            let byIssuer = try StandardClientAuthentication.clientSecretJWT(clientID: id, secret: peer.secret)
             if peer == .glewlwyd || peer == .idpyoidc {
                 await #expect(throws: OAuth2Error.self) {
                     try await peer.source(peer.grant(clientID: id), byIssuer).token()
@@ -140,7 +143,7 @@ struct EndpointServerTests {
             #expect(found.expiration.map { $0 > Date() } == true)
             #expect(try await !oauth.introspect(Secret("nobody's")).isActive)
             let stranger = try await peer.oauth(
-                ClientSecretBasic.clientSecretBasic(clientID: peer.web, secret: Secret("wrong"))
+                StandardClientAuthentication.clientSecretBasic(clientID: peer.web, secret: Secret("wrong"))
             )
             await #expect(throws: OAuth2Error.self) { try await stranger.introspect(token) }
             return .passed
@@ -209,7 +212,7 @@ final class PlatformTokenServerTests {
         let client = "private_key_jwt"
         // See TokenServerTests.privateKeyJWT.
         let audience = peer == .idpyoidc ? server.tokenEndpoint.absoluteString : server.issuer
-        let authentication = SignedAssertionAuthentication(
+        let authentication = StandardClientAuthentication.signedAssertion(
             clientID: client,
             assertion: try source(issuer: client, subject: client, audience: audience)
         )
@@ -278,13 +281,9 @@ struct DeviceServerTests {
             let begun = try await oauth.authorizeDevice(scope: peer == .glewlwyd ? "openid read" : "read")
             #expect(!begun.userCode.isEmpty)
             // This device polls too often, and its user approves after the slow_down.
-            let device = DeviceAuthorization(
-                deviceCode: begun.deviceCode,
-                userCode: begun.userCode,
-                verificationURI: begun.verificationURI,
-                expiry: begun.expiry,
-                interval: .seconds(1)
-            )
+            var hasty = begun
+            hasty.interval = .seconds(1)
+            let device = hasty
             if peer == .authlib {
                 _ = try await peer.post("/test/device", ["user_code": device.userCode, "hurries": "yes"])
             }

@@ -66,7 +66,7 @@ struct KeystoneTests {
     @Test("Authenticates with a certificate, and gets a token that is bound to it", .shows("RFC 8705 §2, §5"))
     func certificate() async throws {
         let user = try fact("user")
-        let token = try await token(MutualTLSAuthentication.tlsClientAuth(clientID: user), presenting: "client")
+        let token = try await token(StandardClientAuthentication.tlsClientAuth(clientID: user), presenting: "client")
         #expect(token.type == "Bearer" && token.expiry.map { $0 > .now } == true)
         let found = try await description(of: token)
         #expect(found["user"]?.object?["id"] == .string(user))
@@ -81,7 +81,7 @@ struct KeystoneTests {
     @Test("Verifies the token's signature, and that of a token that Keystone hasn't signed")
     func signature() async throws {
         let user = try fact("user")
-        let token = try await token(MutualTLSAuthentication.tlsClientAuth(clientID: user), presenting: "client")
+        let token = try await token(StandardClientAuthentication.tlsClientAuth(clientID: user), presenting: "client")
         var policy = ValidationPolicy()
         policy.issuer = .skipIssuerCheck
         policy.audience = .skipAudienceCheck
@@ -99,7 +99,8 @@ struct KeystoneTests {
         for (id, certificate) in [(user, "another"), ("unknown", "client"), (user, nil)] {
             let authentication: any ClientAuthentication =
                 certificate == nil
-                ? PublicClient.none(clientID: id) : MutualTLSAuthentication.tlsClientAuth(clientID: id)
+                ? StandardClientAuthentication.none(clientID: id)
+                : StandardClientAuthentication.tlsClientAuth(clientID: id)
             let error = await #expect(throws: OAuth2Error.self) {
                 try await token(authentication, presenting: certificate)
             }
@@ -107,19 +108,22 @@ struct KeystoneTests {
         }
         // Its front ends the connection, because the certificate isn't under their authority.
         let stranger = await #expect(throws: OAuth2Error.self) {
-            try await token(MutualTLSAuthentication.tlsClientAuth(clientID: user), presenting: "stranger")
+            try await token(StandardClientAuthentication.tlsClientAuth(clientID: user), presenting: "stranger")
         }
         #expect(stranger?.code == .serverUnreachable)
         // The library doesn't send the client ID alone where a certificate is the proof.
         let forgotten = await #expect(throws: OAuth2Error.self) {
-            try await token(MutualTLSAuthentication.tlsClientAuth(clientID: user))
+            try await token(StandardClientAuthentication.tlsClientAuth(clientID: user))
         }
         #expect(forgotten?.code == .assertionFailed)
     }
 
     @Test("Authenticates with an application credential, which Keystone doesn't decode")
     func secret() async throws {
-        func credential(_ secret: Secret, _ encoding: ClientSecretBasic.Encoding) throws -> ClientSecretBasic {
+        func credential(
+            _ secret: Secret,
+            _ encoding: StandardClientAuthentication.Encoding
+        ) throws -> StandardClientAuthentication {
             .clientSecretBasic(clientID: try fact("credential"), secret: secret, encoding: encoding)
         }
         let secret = Secret(try fact("secret"))
@@ -135,7 +139,7 @@ struct KeystoneTests {
     func grants() async throws {
         let error = await #expect(throws: OAuth2Error.self) {
             try await token(
-                MutualTLSAuthentication.tlsClientAuth(clientID: fact("user")),
+                StandardClientAuthentication.tlsClientAuth(clientID: fact("user")),
                 presenting: "client",
                 for: RefreshTokenGrant(refreshToken: Secret("dead"))
             )
@@ -146,7 +150,7 @@ struct KeystoneTests {
     @Test("Keystone's API accepts a bound token without the certificate, and ends it")
     func revocation() async throws {
         let token = try await token(
-            MutualTLSAuthentication.tlsClientAuth(clientID: fact("user")),
+            StandardClientAuthentication.tlsClientAuth(clientID: fact("user")),
             presenting: "client"
         )
         var request = URLRequest(url: try url("/v3/auth/tokens"))

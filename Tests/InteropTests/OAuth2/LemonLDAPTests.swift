@@ -27,7 +27,7 @@ struct LemonLDAPTests {
     private func oauth(
         _ id: String = "web",
         secret: String = "s3cret-of-a-client-0123456789-abcdef",
-        encoding: ClientSecretBasic.Encoding = .form,
+        encoding: StandardClientAuthentication.Encoding = .form,
         _ change: (inout AuthorizationServer) -> Void = { _ in }
     ) async throws -> OAuth2Client {
         var server = try await server()
@@ -157,7 +157,7 @@ struct LemonLDAPTests {
         let grant = ClientCredentialsGrant(scope: "read")
         let error = await #expect(throws: OAuth2Error.self) { try await encoded.tokens(for: grant) }
         #expect(error?.code == .invalidClient)
-        #expect(error?.message.contains("`ClientSecretBasic.Encoding.raw` (jwt token --basic-encoding raw)") == true)
+        #expect(error?.message.contains("`encoding: .raw` (jwt token --basic-encoding raw)") == true)
         _ = try await oauth("percent", secret: secret, encoding: .raw).tokens(for: grant)
     }
 

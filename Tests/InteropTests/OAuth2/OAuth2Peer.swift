@@ -53,8 +53,8 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         return try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
     }
 
-    func authentication(_ id: String) -> ClientSecretBasic {
-        ClientSecretBasic.clientSecretBasic(clientID: id, secret: secret)
+    func authentication(_ id: String) -> StandardClientAuthentication {
+        StandardClientAuthentication.clientSecretBasic(clientID: id, secret: secret)
     }
 
     func oauth(_ authentication: (any ClientAuthentication)? = nil) async throws -> OAuth2Client {
@@ -79,8 +79,8 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         _ grant: any Grant,
         _ authentication: any ClientAuthentication,
         dpop: DPoPKey? = nil
-    ) async throws -> GrantTokenSource {
-        GrantTokenSource(
+    ) async throws -> CachedTokenSource {
+        CachedTokenSource(
             client: OAuth2Client(
                 server: try await server(),
                 clientAuthentication: authentication,

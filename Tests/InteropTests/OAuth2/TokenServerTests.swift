@@ -72,7 +72,7 @@ struct TokenServerTests {
         try await InteropMatrix.record("`client_secret_basic`", peer) {
             _ = try await peer.source(peer.grant(), peer.authentication(peer.service)).token()
             let grant = try await peer.grant()
-            let wrong = ClientSecretBasic.clientSecretBasic(clientID: peer.service, secret: Secret("wrong"))
+            let wrong = StandardClientAuthentication.clientSecretBasic(clientID: peer.service, secret: Secret("wrong"))
             let error = await #expect(throws: OAuth2Error.self) { try await peer.source(grant, wrong).token() }
             switch peer {
             case .glewlwyd:
@@ -98,19 +98,25 @@ struct TokenServerTests {
             let server = try await peer.server()
             let service = try ES256SigningService(key: OAuth2Peer.clientKey(), keyID: "client-1")
             guard server.values(of: "token_endpoint_auth_methods_supported")?.contains("private_key_jwt") == true else {
-                let assertion = JWTClientAuthentication.privateKeyJWT(clientID: peer.service, signingService: service)
+                let assertion = StandardClientAuthentication.privateKeyJWT(
+                    clientID: peer.service,
+                    signingService: service
+                )
                 #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
                 return .lacks
             }
-            let byIssuer = JWTClientAuthentication.privateKeyJWT(clientID: "private_key_jwt", signingService: service)
-            let byURL = JWTClientAuthentication.privateKeyJWT(
+            let byIssuer = StandardClientAuthentication.privateKeyJWT(
+                clientID: "private_key_jwt",
+                signingService: service
+            )
+            let byURL = StandardClientAuthentication.privateKeyJWT(
                 clientID: "private_key_jwt",
                 signingService: service,
                 audience: .tokenEndpoint
             )
             let grant = { try await peer.grant(clientID: byURL.clientID) }
             _ = try await peer.source(grant(), byURL).token()
-            let other = JWTClientAuthentication.privateKeyJWT(
+            let other = StandardClientAuthentication.privateKeyJWT(
                 clientID: "private_key_jwt",
                 signingService: try ES256SigningService(key: .generate(.es256), keyID: "client-1")
             )

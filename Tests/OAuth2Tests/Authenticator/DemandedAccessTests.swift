@@ -136,7 +136,7 @@ struct DemandedAccessTests {
 }
 
 /// An application's grant around the client's own.
-private struct WrappedGrant: Grant {
+private struct WrappedGrant: DetailedGrant {
     var inner: any Grant = ClientCredentialsGrant(scope: "reports.read")
     let observe: @Sendable (ResourceDemand) -> Void
 
@@ -157,6 +157,6 @@ private struct WrappedGrant: Grant {
 
     func answering(_ demand: ResourceDemand) -> (any Grant)? {
         observe(demand)
-        return inner.answering(demand).map { Self(inner: $0, observe: observe) }
+        return inner.details?.answering(demand).map { Self(inner: $0, observe: observe) }
     }
 }

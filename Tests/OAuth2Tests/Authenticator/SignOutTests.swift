@@ -108,6 +108,13 @@ struct SignOutTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
+    @Test("Signing in or out ends when a store never accepts a write")
+    func stubbornStore() async throws {
+        let authenticator = OAuth2Fixture().authenticator(grant: grant, store: StubbornStore())
+        #expect(await failureCode { try await authenticator.signOut() } == .storeBusy)
+        #expect(await failureCode { try await authenticator.signIn(with: Secret("r1")) } == .storeBusy)
+    }
+
     @Test("A client that needs no user gets new tokens after a sign-out and restart")
     func repeatableGrant() async throws {
         let fixture = OAuth2Fixture()
@@ -188,5 +195,18 @@ struct SignOutTests {
                 .dead(.reauthenticationRequired, isPossiblyLostRotation: false), .signedOut,
             ]
         )
+    }
+}
+
+/// A store in which another writer is always faster.
+private struct StubbornStore: TokenStoreWrapper {
+    let store = InMemoryTokenStore()
+
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: TokenRecordVersion?,
+        record: TokenRecord
+    ) async throws -> TokenRecordVersion? {
+        nil
     }
 }

@@ -40,7 +40,7 @@ struct AuthorizationRequestTests {
         #expect(Set(requests.map(\.codeVerifier)).count == 50)
         for request in requests {
             #expect((request.state.count, request.nonce?.count) == (43, 43))
-            #expect(request.codeVerifier.value.expose { $0.count } == 43)
+            #expect(request.codeVerifier.expose { $0.count } == 43)
             #expect(request.state != request.nonce)
         }
     }
@@ -73,7 +73,7 @@ struct AuthorizationRequestTests {
             additionalParameters: ["prompt": "login", "acr_values": "a b"],
             state: "s+1",
             nonce: "n",
-            codeVerifier: verifier
+            codeVerifier: verifier.value
         )
         let url = try request.url(at: Self.server).absoluteString
         let challenge = try verifier.challenge()
@@ -145,21 +145,21 @@ struct AuthorizationRequestTests {
     // MARK: Responses
 
     @Test("Turns a response into a grant for one token request")
-    func grant() throws {
+    func grant() async throws {
         let request = try request()
         let grant = try request.grant(
             from: answer(to: request, "code=c%2B1&iss=https%3A%2F%2Fas.example"),
             of: Self.server
         )
-        let form = try #require(try grant.parameters(at: Date()))
+        let form = try #require(try await grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "code", "redirect_uri", "code_verifier"])
         #expect(
             form.map(\.value) == [
                 "authorization_code", "c+1", "https://reports.example/callback",
-                request.codeVerifier.value.expose { $0 },
+                request.codeVerifier.expose { $0 },
             ]
         )
-        #expect(try grant.parameters(at: Date()) == nil)
+        #expect(try await grant.parameters(at: Date()) == nil)
         #expect(!grant.isRepeatable)
     }
 

@@ -13,13 +13,13 @@ struct OtherAuthenticationTests {
 
     @Test("Each method sends what the server needs, in the form", .shows("O7", "RFC 6749 §2.3.1 (post, none)"))
     func forms() async throws {
-        let post = ClientSecretPost.clientSecretPost(clientID: "a", secret: Secret("b+c"))
+        let post = StandardClientAuthentication.clientSecretPost(clientID: "a", secret: Secret("b+c"))
         let both = ["client_id": "a", "client_secret": "b+c"]
         #expect(try await form(.none(clientID: "a")) == ["client_id": "a"])
         #expect(try await form(.none(clientID: "a", sendsClientID: false)).isEmpty)
         #expect(try await form(post) == both)
         #expect(try await form(.tlsClientAuth(clientID: "a")) == ["client_id": "a"])
-        #expect(try await form(MutualTLSAuthentication(post)) == both)
+        #expect(try await form(StandardClientAuthentication.mutualTLS(post)) == both)
     }
 
     @Test("none sends nothing to a server that knows the client by its grant", .shows("O42"))
@@ -39,7 +39,7 @@ struct OtherAuthenticationTests {
         "client_secret_basic form-encodes the identifier and the secret, as RFC 6749 §2.3.1, §4.1.3 and B show",
         .shows("G5", "O6", "RFC 6749 §2.3.1 (basic)", "RFC 6749 B")
     )
-    func basic() throws {
+    func basic() async throws {
         let vectors = try Vector.object("rfc6749-form-encoding")
         let every = try #require(vectors["appendix_b"] as? [String: Any])
         let value = try #require(every["value_utf8"] as? String)
@@ -58,41 +58,54 @@ struct OtherAuthenticationTests {
         }
         for (id, secret, header) in rows {
             var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
-            let basic = ClientSecretBasic.clientSecretBasic(clientID: id, secret: Secret(secret))
-            try basic.authenticate(&request, at: Self.date)
+            let basic = StandardClientAuthentication.clientSecretBasic(clientID: id, secret: Secret(secret))
+            try await basic.authenticate(&request, at: Self.date)
             #expect(request.headers == ["Authorization": header], "\(id)")
             #expect(request.form.map(\.name) == ["grant_type"])
         }
     }
 
     @Test("client_secret_basic sends raw values to servers that don't decode them, but no identifier with a colon")
-    func rawBasic() throws {
+    func rawBasic() async throws {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [])
-        let raw = ClientSecretBasic.clientSecretBasic(clientID: "a b", secret: Secret("c:d+/é"), encoding: .raw)
-        try raw.authenticate(&request, at: Self.date)
+        let raw = StandardClientAuthentication.clientSecretBasic(
+            clientID: "a b",
+            secret: Secret("c:d+/é"),
+            encoding: .raw
+        )
+        try await raw.authenticate(&request, at: Self.date)
         #expect(request.headers["Authorization"] == "Basic \(Data("a b:c:d+/é".utf8).base64EncodedString())")
-        let colon = ClientSecretBasic.clientSecretBasic(clientID: "a:b", secret: Secret("c"), encoding: .raw)
-        #expect(throws: OAuth2Error(.assertionFailed, "")) { try colon.authenticate(&request, at: Self.date) }
+        let colon = StandardClientAuthentication.clientSecretBasic(clientID: "a:b", secret: Secret("c"), encoding: .raw)
+        await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await form(colon) }
     }
 
     @Test(
         "The error of a rejected client names the other encoding only if it makes a difference",
         arguments: [
-            ("a", "b c", ClientSecretBasic.Encoding.form, "raw"), ("a/b", "c", .form, "raw"),
+            ("a", "b c", StandardClientAuthentication.Encoding.form, "raw"), ("a/b", "c", .form, "raw"),
             ("a", "b+c", .raw, "form"),
             ("a", "b", .form, nil), ("a", "b", .raw, nil), ("a:b", "c d", .form, nil),
-        ] as [(String, String, ClientSecretBasic.Encoding, String?)]
+        ] as [(String, String, StandardClientAuthentication.Encoding, String?)]
     )
-    func otherEncoding(id: String, secret: String, encoding: ClientSecretBasic.Encoding, other: String?) async throws {
-        let basic = ClientSecretBasic.clientSecretBasic(clientID: id, secret: Secret(secret), encoding: encoding)
-        for authentication in [basic, MutualTLSAuthentication(basic)] as [any ClientAuthentication] {
+    func otherEncoding(
+        id: String,
+        secret: String,
+        encoding: StandardClientAuthentication.Encoding,
+        other: String?
+    ) async throws {
+        let basic = StandardClientAuthentication.clientSecretBasic(
+            clientID: id,
+            secret: Secret(secret),
+            encoding: encoding
+        )
+        for authentication in [basic, StandardClientAuthentication.mutualTLS(basic)] as [any ClientAuthentication] {
             let fixture = OAuth2Fixture(steps: [.error("invalid_client"), .error("invalid_scope")])
             let authenticator = fixture.authenticator(clientAuthentication: authentication)
             let error = try #require(await failure { try await authenticator.text() })
             #expect(error.code == .invalidClient)
-            #expect(error.message.contains("ClientSecretBasic.Encoding") == (other != nil))
+            #expect(error.message.contains("`encoding: .") == (other != nil))
             if let other {
-                let setting = "`ClientSecretBasic.Encoding.\(other)` (jwt token --basic-encoding \(other))"
+                let setting = "`encoding: .\(other)` (jwt token --basic-encoding \(other))"
                 #expect(error.message.contains(setting))
             }
             if secret.utf8.count > 1 { #expect(!error.message.contains(secret)) }
@@ -115,7 +128,7 @@ struct OtherAuthenticationTests {
         )
         let error = try #require(await failure { try await client.introspect(Secret("t")) })
         #expect(error.code == .invalidClient)
-        #expect(error.message.contains("`ClientSecretBasic.Encoding.raw`"))
+        #expect(error.message.contains("`encoding: .raw`"))
     }
 
     @Test(
@@ -126,7 +139,7 @@ struct OtherAuthenticationTests {
     func secretJWT(name: String) async throws {
         let algorithm = try #require(JWSAlgorithm(rawValue: name))
         let secret = String(repeating: "é", count: 32)
-        let authentication = try JWTClientAuthentication.clientSecretJWT(
+        let authentication = try StandardClientAuthentication.clientSecretJWT(
             clientID: "a",
             secret: Secret(secret),
             algorithm: algorithm
@@ -150,7 +163,11 @@ struct OtherAuthenticationTests {
     func shortSecrets() {
         for (secret, algorithm) in [("short", JWSAlgorithm.hs256), (self.secret, .hs512), (self.secret, .es256)] {
             #expect(throws: TokenError.self) {
-                try JWTClientAuthentication.clientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
+                try StandardClientAuthentication.clientSecretJWT(
+                    clientID: "a",
+                    secret: Secret(secret),
+                    algorithm: algorithm
+                )
             }
         }
     }
@@ -162,9 +179,12 @@ struct OtherAuthenticationTests {
             "device_authorization_endpoint": try #require(URL(string: "https://mtls.example/device")),
         ]
         let rows: [(any ClientAuthentication, String)] = [
-            (MutualTLSAuthentication.tlsClientAuth(clientID: "a"), "mtls.example"),
-            (MutualTLSAuthentication(.clientSecretPost(clientID: "a", secret: Secret("b"))), "mtls.example"),
-            (PublicClient.none(clientID: "a"), "id.example"),
+            (StandardClientAuthentication.tlsClientAuth(clientID: "a"), "mtls.example"),
+            (
+                StandardClientAuthentication.mutualTLS(.clientSecretPost(clientID: "a", secret: Secret("b"))),
+                "mtls.example"
+            ),
+            (StandardClientAuthentication.none(clientID: "a"), "id.example"),
         ]
         for (authentication, host) in rows {
             let device = #"{"device_code":"d","user_code":"u","verification_uri":"https://a.example","expires_in":9}"#

@@ -56,7 +56,7 @@ struct PrivateKeyJWTTests {
     func entra() async throws {
         let issued = try MockCertificateAuthority().issueClientCertificate(name: "reports")
         let key = try SigningKey(pem: issued.privateKeyPEM)
-        let authentication = try JWTClientAuthentication.entra(
+        let authentication = try StandardClientAuthentication.entra(
             clientID: "reports",
             signingKey: key,
             certificate: issued.chainPEM
@@ -73,10 +73,10 @@ struct PrivateKeyJWTTests {
         #expect(token.unverifiedClaims["exp"] == 1_700_000_300)
         let other = try SigningKey.generate(.es256)
         #expect(throws: TokenError(.keyMismatch, "")) {
-            try JWTClientAuthentication.entra(clientID: "reports", signingKey: other, certificate: issued.chainPEM)
+            try StandardClientAuthentication.entra(clientID: "reports", signingKey: other, certificate: issued.chainPEM)
         }
         #expect(throws: TokenError(.malformedKey, "")) {
-            try JWTClientAuthentication.entra(clientID: "reports", signingKey: key, certificate: "none")
+            try StandardClientAuthentication.entra(clientID: "reports", signingKey: key, certificate: "none")
         }
     }
 
@@ -91,7 +91,7 @@ struct PrivateKeyJWTTests {
     func audiences(audience: AssertionAudience, expected: String) async throws {
         let url = try #require(URL(string: "https://as.example/device"))
         var request = TokenRequest(server: OAuth2Fixture.server, form: [], endpoint: url)
-        try await JWTClientAuthentication.privateKeyJWT(
+        try await StandardClientAuthentication.privateKeyJWT(
             clientID: "reports",
             signingService: service,
             audience: audience
@@ -113,7 +113,7 @@ struct PrivateKeyJWTTests {
 
     @Test("Authenticating a request again replaces the assertion by one with a new jti", .shows("G6"))
     func again() async throws {
-        let authentication = JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: service)
+        let authentication = StandardClientAuthentication.privateKeyJWT(clientID: "reports", signingService: service)
         var request = try await request(authentication)
         var identifiers: Set<String?> = []
         for _ in 1...100 {
@@ -133,12 +133,12 @@ struct PrivateKeyJWTTests {
         }
         let broken = BrokenService()
         let failing: [any ClientAuthentication] = [
-            JWTClientAuthentication.privateKeyJWT(clientID: "reports", signingService: broken),
-            JWTClientAuthentication.privateKeyJWT(
+            StandardClientAuthentication.privateKeyJWT(clientID: "reports", signingService: broken),
+            StandardClientAuthentication.privateKeyJWT(
                 clientID: "reports",
                 signingService: Vault(service: broken)
             ),
-            JWTClientAuthentication.privateKeyJWT(
+            StandardClientAuthentication.privateKeyJWT(
                 clientID: "reports",
                 signingService: service,
                 header: ["alg": "none"]
@@ -165,13 +165,13 @@ struct PrivateKeyJWTTests {
 
     // MARK: Helpers
 
-    private func request(_ authentication: JWTClientAuthentication) async throws -> TokenRequest {
+    private func request(_ authentication: StandardClientAuthentication) async throws -> TokenRequest {
         var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
         try await authentication.authenticate(&request, at: date)
         return request
     }
 
-    private func verified(_ authentication: JWTClientAuthentication) async throws -> VerifiedToken {
+    private func verified(_ authentication: StandardClientAuthentication) async throws -> VerifiedToken {
         try verified(try await request(authentication))
     }
 

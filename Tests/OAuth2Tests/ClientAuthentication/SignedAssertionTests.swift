@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("SignedAssertionAuthentication", .limitedConcurrency, .tags(.concurrency))
+@Suite("Signed assertions", .limitedConcurrency, .tags(.concurrency))
 struct SignedAssertionTests {
     /// A source whose platform replaces the token now and then.
     private final class Platform: TokenSource {
@@ -47,7 +47,7 @@ struct SignedAssertionTests {
 
     private func source(
         _ fixture: OAuth2Fixture,
-        _ authentication: SignedAssertionAuthentication,
+        _ authentication: StandardClientAuthentication,
         dpop: DPoPKey? = nil
     ) -> GrantTokenSource {
         GrantTokenSource(
@@ -64,8 +64,8 @@ struct SignedAssertionTests {
     }
 
     /// Returns an authentication that sends each assertion once.
-    private func once(_ source: some TokenSource) -> SignedAssertionAuthentication {
-        SignedAssertionAuthentication(clientID: "reports", assertion: source, isReusable: false)
+    private func once(_ source: some TokenSource) -> StandardClientAuthentication {
+        StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: source, isReusable: false)
     }
 
     private func assertions(_ fixture: OAuth2Fixture) -> [String?] { fixture.forms.map { $0["client_assertion"] } }
@@ -76,12 +76,12 @@ struct SignedAssertionTests {
     )
     func form() async throws {
         let prefix = "urn:ietf:params:oauth:client-assertion-type:"
-        let types: [(SignedAssertionAuthentication.AssertionType, String)] = [
+        let types: [(StandardClientAuthentication.AssertionType, String)] = [
             (.jwtBearer, "jwt-bearer"), (.jwtSPIFFE, "jwt-spiffe"),
         ]
         for (type, name) in types {
             for sendsClientID in [true, false] {
-                let authentication = SignedAssertionAuthentication(
+                let authentication = StandardClientAuthentication.signedAssertion(
                     clientID: "spiffe://example.org/a",
                     assertion: Platform("a.b.c"),
                     type: type,
@@ -104,7 +104,7 @@ struct SignedAssertionTests {
     @Test("Asks the source once for each request")
     func reads() async throws {
         let platform = Platform("a")
-        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: platform)
+        let authentication = StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: platform)
         let fixture = OAuth2Fixture(steps: [.status(503), .tokens("t1")])
         let source = source(fixture, authentication)
         let first = try await source.token()
@@ -116,7 +116,7 @@ struct SignedAssertionTests {
 
     @Test("Doesn't repeat a rejected request because of the clock, which the assertion's issuer sets")
     func skew() async throws {
-        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
+        let authentication = StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: Platform("a"))
         #expect(!authentication.usesAssertion)
         let fixture = OAuth2Fixture(steps: [
             .json(
@@ -135,12 +135,12 @@ struct SignedAssertionTests {
         .shows("RFC 7521 §4.2, RFC 7523 §2.2 (of others)")
     )
     func reusable() async throws {
-        let authentication = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
+        let authentication = StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: Platform("a"))
         let accepted = OAuth2Fixture(steps: [Self.nonce, .boundToken("t1")])
         _ = try await source(accepted, authentication, dpop: .generated()).token()
         #expect(assertions(accepted) == ["a", "a"])
 
-        let other = SignedAssertionAuthentication(clientID: "reports", assertion: Platform("a"))
+        let other = StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: Platform("a"))
         let rejected = OAuth2Fixture(steps: [Self.nonce, .error("invalid_client", status: 401)])
         let error = await failure { try await source(rejected, other, dpop: .generated()).token() }
         #expect(error?.code == .invalidClient)
@@ -205,7 +205,7 @@ struct SignedAssertionTests {
         ]
         for (cause, isRetryable) in failures {
             let fixture = OAuth2Fixture()
-            let authentication = SignedAssertionAuthentication(
+            let authentication = StandardClientAuthentication.signedAssertion(
                 clientID: "reports",
                 assertion: ClosureTokenSource { _ in throw cause }
             )

@@ -55,14 +55,14 @@ struct CodeFlowModuleTests {
         try await ServerFixture.with { fixture in
             let secret = Secret(ServerFixture.secret)
             let wrong: [any ClientAuthentication] = [
-                ClientSecretBasic.clientSecretBasic(clientID: "basic:é", secret: Secret("wrong")),
-                ClientSecretBasic.clientSecretBasic(clientID: "post", secret: secret),
-                ClientSecretPost.clientSecretPost(clientID: "basic:é", secret: secret),
-                ClientSecretBasic.clientSecretBasic(clientID: "raw", secret: secret),
-                PublicClient.none(clientID: "post"),
-                PublicClient.none(clientID: "nobody"),
-                try JWTClientAuthentication.clientSecretJWT(clientID: "keyed", secret: secret),
-                try JWTClientAuthentication.clientSecretJWT(
+                StandardClientAuthentication.clientSecretBasic(clientID: "basic:é", secret: Secret("wrong")),
+                StandardClientAuthentication.clientSecretBasic(clientID: "post", secret: secret),
+                StandardClientAuthentication.clientSecretPost(clientID: "basic:é", secret: secret),
+                StandardClientAuthentication.clientSecretBasic(clientID: "raw", secret: secret),
+                StandardClientAuthentication.none(clientID: "post"),
+                StandardClientAuthentication.none(clientID: "nobody"),
+                try StandardClientAuthentication.clientSecretJWT(clientID: "keyed", secret: secret),
+                try StandardClientAuthentication.clientSecretJWT(
                     clientID: "mac",
                     secret: Secret("another secret of thirty-two octets")
                 ),

@@ -50,7 +50,7 @@ struct GrantModuleTests {
                     client: fixture.network
                 )
                 let grant = try await request.grant(from: url, of: client.server)
-                let code = try #require(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value)
+                let code = try #require(try await grant.parameters(at: Date())?.first { $0.name == "code" }?.value)
                 return (request, Secret(code))
             }
             let (first, one) = try await request()
@@ -61,8 +61,8 @@ struct GrantModuleTests {
             }
             let wrong: [(AuthorizationCodeGrant, OAuth2Client)] = [
                 (grant(one, ServerFixture.redirectURI, try CodeVerifier()), client),
-                (grant(two, "http://127.0.0.1/callback", first.codeVerifier), client),
-                (grant(three, ServerFixture.redirectURI, third.codeVerifier), fixture.client(try fixture.keyed())),
+                (grant(two, "http://127.0.0.1/callback", first.verifier), client),
+                (grant(three, ServerFixture.redirectURI, third.verifier), fixture.client(try fixture.keyed())),
             ]
             for (grant, client) in wrong {
                 let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }

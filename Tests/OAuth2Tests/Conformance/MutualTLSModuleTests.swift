@@ -65,7 +65,7 @@ struct MutualTLSModuleTests {
             redirectURIs: [ServerFixture.redirectURI]
         )
         try await withServer(clients: [registered]) { server in
-            let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: "reports")
+            let authentication = StandardClientAuthentication.tlsClientAuth(clientID: "reports")
             let tokens = try await withClient(of: server, authentication, known) { client in
                 let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, scope: "read")
                 let redirect = try await server.visit(try await client.push(request).url(at: client.server))
@@ -103,10 +103,10 @@ struct MutualTLSModuleTests {
             let service = try ES256SigningService(key: key)
             var thumbprints: Set<String> = []
             let good: [any ClientAuthentication] = [
-                MutualTLSAuthentication.tlsClientAuth(clientID: "subject"),
-                MutualTLSAuthentication.tlsClientAuth(clientID: "pinned"),
-                MutualTLSAuthentication(
-                    JWTClientAuthentication.privateKeyJWT(clientID: "keyed", signingService: service)
+                StandardClientAuthentication.tlsClientAuth(clientID: "subject"),
+                StandardClientAuthentication.tlsClientAuth(clientID: "pinned"),
+                StandardClientAuthentication.mutualTLS(
+                    StandardClientAuthentication.privateKeyJWT(clientID: "keyed", signingService: service)
                 ),
             ]
             for authentication in good {

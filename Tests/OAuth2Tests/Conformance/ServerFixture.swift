@@ -57,17 +57,17 @@ struct ServerFixture {
     func authentications() throws -> [any ClientAuthentication] {
         let secret = Secret(Self.secret)
         return [
-            PublicClient.none(clientID: "public"),
-            ClientSecretBasic.clientSecretBasic(clientID: "basic:é", secret: secret),
-            ClientSecretBasic.clientSecretBasic(clientID: "raw", secret: secret, encoding: .raw),
-            ClientSecretPost.clientSecretPost(clientID: "post", secret: secret),
-            try JWTClientAuthentication.clientSecretJWT(clientID: "mac", secret: secret),
+            StandardClientAuthentication.none(clientID: "public"),
+            StandardClientAuthentication.clientSecretBasic(clientID: "basic:é", secret: secret),
+            StandardClientAuthentication.clientSecretBasic(clientID: "raw", secret: secret, encoding: .raw),
+            StandardClientAuthentication.clientSecretPost(clientID: "post", secret: secret),
+            try StandardClientAuthentication.clientSecretJWT(clientID: "mac", secret: secret),
             try keyed(),
         ]
     }
 
-    func keyed(_ audience: AssertionAudience = .issuer, key: SigningKey? = nil) throws -> JWTClientAuthentication {
-        JWTClientAuthentication.privateKeyJWT(
+    func keyed(_ audience: AssertionAudience = .issuer, key: SigningKey? = nil) throws -> StandardClientAuthentication {
+        StandardClientAuthentication.privateKeyJWT(
             clientID: "keyed",
             signingService: try ES256SigningService(key: key ?? self.key),
             audience: audience

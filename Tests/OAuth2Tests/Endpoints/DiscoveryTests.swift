@@ -139,6 +139,7 @@ struct DiscoveryTests {
         let error = try #require(await failure { try await discovery(transport, attempts: 1).server() })
         #expect(error.code == code)
         #expect(code != .protocolViolation || error.message.contains(value?.object == nil ? name : "token_endpoint"))
+        #expect(error.message.hasSuffix("; check the document's URL") == (value == nil))
     }
 
     /// Different spellings of this machine's names and addresses.

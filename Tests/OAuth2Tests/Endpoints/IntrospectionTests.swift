@@ -34,10 +34,10 @@ struct IntrospectionTests {
     func request() async throws {
         let answer = MockTransport.Step.json(#"{"active":false}"#)
         let fixture = EndpointFixture(answer, answer, .status(200), .text("ok"))
-        for kind in [nil, OAuth2Client.TokenKind.refreshToken] {
+        for kind in [nil, TokenType.refreshToken] {
             _ = try await fixture.oauth.introspect(token, kind: kind)
         }
-        for kind in [nil, OAuth2Client.TokenKind.refreshToken] { try await fixture.oauth.revoke(token, kind: kind) }
+        for kind in [nil, TokenType.refreshToken] { try await fixture.oauth.revoke(token, kind: kind) }
         let requests = fixture.transport.requests
         #expect(requests.map(\.url.path) == ["/introspect", "/introspect", "/revoke", "/revoke"])
         #expect(requests.allSatisfy { $0.method == .post && $0.headers["Authorization"]?.hasPrefix("Basic ") == true })

@@ -81,7 +81,9 @@ struct LoopbackEndpointTests {
     func registration() async throws {
         try await withServer({ $0.initialAccessToken = Secret("initial") }) { server, client in
             let registrar = ClientRegistrar(server: server.metadata, client: client)
-            #expect(await failureCode { try await registrar.register(ClientMetadata()) } == .accessTokenRejected)
+            let refusal = await failure { try await registrar.register(ClientMetadata()) }
+            #expect(refusal?.code == .accessTokenRejected)
+            #expect(refusal?.message.hasSuffix("requires an access token; pass `initialAccessToken`") == true)
             var metadata = ClientMetadata(["client_name": "Reports"])
             metadata.redirectURIs = ["https://reports.example/callback"]
             metadata.scope = ["read"]
@@ -180,7 +182,10 @@ struct LoopbackEndpointTests {
         }
     }
 
-    private static let authentication = ClientSecretBasic.clientSecretBasic(clientID: "api", secret: Secret("s3cret"))
+    private static let authentication = StandardClientAuthentication.clientSecretBasic(
+        clientID: "api",
+        secret: Secret("s3cret")
+    )
 
     private func withServer(
         _ configure: (inout MockAuthorizationServer.Configuration) -> Void = { _ in },

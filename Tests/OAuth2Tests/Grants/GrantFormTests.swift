@@ -202,7 +202,7 @@ struct GrantFormTests {
             ),
         ]
         for grant in grants {
-            let wider = try #require(grant.answering(demand))
+            let wider = try #require(grant.details?.answering(demand))
             #expect(wider.identifier != grant.identifier)
             var form = try #require(try await wider.parameters(at: Date()))
             var before = try #require(try await grant.parameters(at: Date()))
@@ -211,7 +211,7 @@ struct GrantFormTests {
                 #expect(form.first { $0.name == "scope" }?.value == "read write")
                 form.removeAll { $0.name == "scope" }
                 before.removeAll { $0.name == "scope" }
-                #expect(wider.answering(demand) == nil)
+                #expect(wider.details?.answering(demand) == nil)
             }
             #expect(form.filter { $0.name != "claims" }.map(\.value) == before.map(\.value), "\(grant.identifier)")
         }
@@ -219,9 +219,9 @@ struct GrantFormTests {
     }
 
     @Test("A client's own grant has additional parameters")
-    func ownAdditionalParameters() throws {
+    func ownAdditionalParameters() async throws {
         let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
-        let form = try #require(try grant.parameters(at: Date()))
+        let form = try #require(try await grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "scope", "audience"])
         #expect(form.last?.value == "https://api.example")
         #expect(grant.identifier != ClientCredentialsGrant(scope: "read").identifier)

@@ -61,7 +61,7 @@ final class ResourceFixture: Sendable {
         scope: ProtectedResourceAuthenticator.Scope = .within("tools.read tools.call"),
         store: any TokenStore = InMemoryTokenStore(),
         change: (inout ProtectedResourceAuthenticator.Options) -> Void = { _ in },
-        browser: ProtectedResourceAuthenticator.Browser? = nil
+        browser: (@Sendable (URL, AuthorizationRequest) async throws -> URL)? = nil
     ) -> ProtectedResourceAuthenticator {
         var metadata = ClientMetadata(["client_name": "Assistant"])
         metadata.redirectURIs = ["http://127.0.0.1:4711/callback"]

@@ -252,7 +252,7 @@ struct ResourceRowTests {
 }
 
 /// A client's grant that can request a stronger authentication.
-private struct SteppingGrant: Grant {
+private struct SteppingGrant: DetailedGrant {
     var acrValues: [String] = []
 
     var identifier: String { "stepping \(acrValues)" }

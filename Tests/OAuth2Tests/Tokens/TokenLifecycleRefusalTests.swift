@@ -145,12 +145,9 @@ struct TokenLifecycleRefusalTests {
         lifetime: Double = 3600,
         isFound: Bool = false
     ) -> AccessToken {
-        AccessToken(
-            value: Secret(text),
-            expiry: requested + .seconds(lifetime),
-            requested: requested,
-            isFound: isFound
-        )
+        var token = AccessToken(value: Secret(text), expiry: requested + .seconds(lifetime), requested: requested)
+        token.isFound = isFound
+        return token
     }
 
     /// Returns a lifecycle that received these tokens, one each second from the start.

@@ -72,21 +72,24 @@ struct TokenSourceTests {
     func fallback() async throws {
         let failing = ClosureTokenSource { _ in throw OAuth2Error(.serverUnreachable, "unreachable") }
         let fixed = StaticTokenSource(token("s"))
-        #expect(try await text(FallbackTokenSource(failing, fixed, counting("t"))) == "s")
-        let source = FallbackTokenSource(failing, fixed, counting("t"))
+        #expect(try await text(failing.fallingBack(to: fixed).fallingBack(to: counting("t"))) == "s")
+        let source = failing.fallingBack(to: fixed).fallingBack(to: counting("t"))
         #expect(try await text(source, .replacing(token("s"))) == "t-1")
         #expect(source.canReplaceTokens)
-        #expect(!FallbackTokenSource(fixed).canReplaceTokens)
+        #expect(!fixed.fallingBack(to: fixed).canReplaceTokens)
         let code = await failureCode { [token = token("s")] in
-            _ = try await FallbackTokenSource(fixed, failing).token(for: .replacing(token))
+            _ = try await fixed.fallingBack(to: failing).token(for: .replacing(token))
         }
         #expect(code == .serverUnreachable)
-        #expect(await failureCode { try await FallbackTokenSource().token() } == .grantFailed)
+        let rejected = await failureCode { [token = token("s")] in
+            _ = try await failing.fallingBack(to: fixed).token(for: .replacing(token))
+        }
+        #expect(rejected == .reauthenticationRequired)
     }
 
     @Test("A limited source fails beyond its limit and reports the time to wait")
     func limited() async throws {
-        let source = LimitedTokenSource(counting("t"), limit: 2, per: .seconds(10), timeSource: time.timeSource)
+        let source = counting("t").limited(to: 2, per: .seconds(10), timeSource: time.timeSource)
         #expect(try await text(source) == "t-1")
         time.advance(by: .seconds(4))
         #expect(try await text(source) == "t-2")
@@ -102,7 +105,7 @@ struct TokenSourceTests {
     func persisted() async throws {
         let store = InMemoryTokenStore()
         let sources = ["a", "b"].map { name in
-            PersistedTokenSource(counting(name), store: store, key: "k", timeSource: time.timeSource)
+            counting(name).persisted(in: store, key: "k", timeSource: time.timeSource)
         }
         #expect(try await text(sources[0]) == "a-1")
         let found = try await sources[1].token()
@@ -118,11 +121,29 @@ struct TokenSourceTests {
     @Test("A persisted source continues when its store fails")
     func persistedFailing() async throws {
         let store = ProbedTokenStore()
-        let source = PersistedTokenSource(counting("a"), store: store, key: "k", timeSource: time.timeSource)
+        let source = counting("a").persisted(in: store, key: "k", timeSource: time.timeSource)
         store.fail(.write)
         #expect(try await text(source) == "a-1")
         store.fail(.load)
         #expect(try await text(source) == "a-2")
+    }
+
+    @Test("A cached source of a grant keeps the tokens in its store, and reports events to the client's observers")
+    func cachedGrant() async throws {
+        let fixture = OAuth2Fixture(steps: [.tokens("a1")])
+        let store = InMemoryTokenStore()
+        let events = EventJournal()
+        let client = OAuth2Client(
+            server: OAuth2Fixture.server,
+            clientAuthentication: .none(clientID: "reports"),
+            client: NetworkClient(transport: fixture.endpoint, options: .init(observers: [events]))
+        )
+        for _ in 1...2 {
+            let source = CachedTokenSource(client: client, grant: ClientCredentialsGrant(), store: store)
+            #expect(try await text(source) == "a1")
+        }
+        #expect(fixture.endpoint.requests.count == 1)
+        #expect(events.tokenEvents.contains(.requested))
     }
 
     @Test("A chain of exchanges refreshes itself from its first link", .shows("O3", "RFC 8693 §2", "RFC 8707"))

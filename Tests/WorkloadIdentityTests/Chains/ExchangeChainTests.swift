@@ -61,7 +61,7 @@ struct ExchangeChainTests {
             client: OAuth2Client(
                 server: server,
                 clientAuthentication: use == .assertion
-                    ? SignedAssertionAuthentication(clientID: "reports", assertion: subject)
+                    ? StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: subject)
                     : .none(clientID: "reports"),
                 client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
                 timing: OAuth2Timing(timeSource: time.timeSource, random: { 0 })

@@ -62,13 +62,18 @@ struct FederatedServerTests {
 
     private func assertion(
         _ clientID: String,
-        type: SignedAssertionAuthentication.AssertionType = .jwtBearer,
+        type: StandardClientAuthentication.AssertionType = .jwtBearer,
         sendsClientID: Bool = true
     ) -> any ClientAuthentication {
-        SignedAssertionAuthentication(clientID: clientID, assertion: file, type: type, sendsClientID: sendsClientID)
+        StandardClientAuthentication.signedAssertion(
+            clientID: clientID,
+            assertion: file,
+            type: type,
+            sendsClientID: sendsClientID
+        )
     }
 
-    private static let anonymous = PublicClient.none(clientID: "job", sendsClientID: false)
+    private static let anonymous = StandardClientAuthentication.none(clientID: "job", sendsClientID: false)
 
     @Test("A token in a file authenticates the client, repeatedly", .shows("O45"))
     func fileAssertion() async throws {
@@ -139,7 +144,8 @@ struct FederatedServerTests {
         let unchecked = FileTokenSource(path: folder.path, environment: environment)
         let clients: [(any ClientAuthentication, any Grant, OAuth2Error.Code, String)] = [
             (
-                SignedAssertionAuthentication(clientID: "reports", assertion: unchecked), ClientCredentialsGrant(),
+                StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: unchecked),
+                ClientCredentialsGrant(),
                 .invalidClient, "invalid_client"
             ),
             (

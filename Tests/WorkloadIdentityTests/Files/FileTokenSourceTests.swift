@@ -272,7 +272,8 @@ struct FileAccessTests {
                     tokenEndpoint: URL(string: "https://as.example/token")!
                 ),
                 clientAuthentication: isAssertion
-                    ? SignedAssertionAuthentication(clientID: "reports", assertion: file) : .none(clientID: "reports"),
+                    ? StandardClientAuthentication.signedAssertion(clientID: "reports", assertion: file)
+                    : .none(clientID: "reports"),
                 client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
                 timing: timing
             ),

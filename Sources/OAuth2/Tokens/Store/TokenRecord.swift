@@ -3,48 +3,44 @@ import Networking
 internal import OpenSSLCrypto
 import TokenGeneration
 
-/// The tokens of one grant.
+/// The tokens of one grant, and what the clients that share a store know about their next refresh.
+///
+/// A store keeps a record as it is: ``serialized(for:)`` returns its bytes, and
+/// ``init(parsing:for:)`` reads them.
 public struct TokenRecord: Sendable, ComparedByParts {
-    /// The access token's text.
-    public var accessToken: Secret
-    /// The token's type, by default `Bearer`.
-    public var tokenType: String
-    /// The scope that the server granted, if stated.
-    public var scope: String?
+    package var accessToken: Secret
+    package var tokenType: String
+    package var scope: String?
     /// The access token's expiry by the wall clock, if the server stated it.
-    public var expiration: Date?
-    /// The refresh token, if the server issued one.
-    public var refreshToken: Secret?
-    /// The private key, as PEM text, that was generated for the tokens and that they are bound to
-    /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
-    public var proofKey: Secret?
-    /// The thumbprint of the key that the tokens are bound to.
-    public var proofKeyThumbprint: String?
+    package var expiration: Date?
+    package var refreshToken: Secret?
+    /// The private key that was generated for the tokens, as PEM text.
+    package var proofKey: Secret?
+    package var proofKeyThumbprint: String?
     /// The pending refresh attempt whose response hasn't been written yet, if any.
     ///
     /// It's written before the refresh token is sent, so that a process that finds it knows that
     /// the token may have been used.
-    public var refreshAttempt: RefreshAttempt?
+    package var refreshAttempt: RefreshAttempt?
     /// The time when the tokens were obtained, by the wall clock of the process that stored them.
     ///
-    /// If that is in the future, the clock was set back, and ``expiration`` isn't reliable: the
+    /// If that is in the future, the clock was set back, and `expiration` isn't reliable: the
     /// access token counts as expired.
-    public var obtained: Date?
+    package var obtained: Date?
     /// The reason why the grant has ended, if it has.
     ///
     /// The record has no tokens then, and only a new sign-in brings some.
-    public var end: GrantEnd?
+    package var end: GrantEnd?
     /// The text that all records since one sign-in have in common, if known.
-    public var epoch: String?
+    package var epoch: String?
     /// The number of refreshes in this epoch.
     ///
     /// A number below one that was seen before means that the store was set back, as by a backup.
-    public var generation: Int
+    package var generation: Int
     /// The pause before the next refresh that the server asked for, if it did.
-    public var pause: RefreshPause?
+    package var pause: RefreshPause?
 
-    /// Creates a record.
-    public init(
+    package init(
         accessToken: Secret,
         tokenType: String = "Bearer",
         scope: String? = nil,
@@ -72,6 +68,26 @@ public struct TokenRecord: Sendable, ComparedByParts {
         self.epoch = epoch
         self.generation = generation
         self.pause = pause
+    }
+
+    /// Reads a record.
+    ///
+    /// - Parameters:
+    ///   - data: The result of ``serialized(for:)``.
+    ///   - key: The record's key in the store.
+    /// - Throws: ``OAuth2Error`` with the code `storeDamaged` for bytes that aren't a record with
+    ///   this key, or `storeTooNew` for those of a newer version of this package.
+    public init(parsing data: Data, for key: String) throws(OAuth2Error) {
+        self = try TokenRecordCoding(cipher: nil).decodeRecord([UInt8](data), key: key)
+    }
+
+    /// Returns the record as JSON.
+    ///
+    /// - Parameter key: The record's key in the store, which ``init(parsing:for:)`` compares.
+    /// - Returns: The bytes. They aren't encrypted and have the tokens and the key of their proofs.
+    public func serialized(for key: String) -> Data {
+        // Only a cipher can fail.
+        (try? TokenRecordCoding(cipher: nil).encode(self, key: key)).map { Data($0) } ?? Data()
     }
 
     var parts: [AnyHashable?] {
@@ -128,27 +144,23 @@ public struct TokenRecord: Sendable, ComparedByParts {
 /// A refresh that a host has announced in a record before it sends the refresh token.
 ///
 /// The announcement has durations instead of times, because hosts' clocks differ. Other hosts
-/// measure ``validFor`` on their own clocks, from when they first see the attempt.
-public struct RefreshAttempt: Sendable, ComparedByParts {
+/// measure `validFor` on their own clocks, from when they first see the attempt.
+package struct RefreshAttempt: Sendable, ComparedByParts {
     static let earlierLimit = 8
 
-    /// The attempt's random identifier.
-    public let id: String
-    /// The host and process that made the attempt, for logs and operators.
-    public var host: String?
-    /// The time of the attempt by the wall clock of its host.
-    ///
-    /// Processes of one machine use it to recognize an old attempt; hosts don't rely on it.
-    public var date: Date?
-    /// The time for which no other host sends the token, by default 20 seconds.
-    public var validFor: Duration
+    package let id: String
+    /// The host and process that made the attempt, for operators.
+    package var host: String?
+    /// By the wall clock of the attempt's host; only processes of one machine rely on it.
+    package var date: Date?
+    /// The time for which no other host sends the token.
+    package var validFor: Duration
     /// The number of attempts with the same refresh token, including this one.
-    public var tries: Int
+    package var tries: Int
     /// The identifiers of earlier attempts with the same refresh token, which may have used it.
-    public var earlier: [String]
+    package var earlier: [String]
 
-    /// Creates an attempt.
-    public init(
+    package init(
         id: String,
         host: String? = nil,
         date: Date? = nil,
@@ -169,31 +181,25 @@ public struct RefreshAttempt: Sendable, ComparedByParts {
     }
 }
 
-/// The reason why a grant has ended.
-@nonexhaustive
-public enum GrantEnd: String, Sendable, CustomStringConvertible {
+/// The reason why a grant has ended, by its name in stored records.
+package enum GrantEnd: String, Sendable {
     /// The server rejected the refresh token, and its response to an earlier use wasn't lost.
     case revoked
     /// The server rejected the refresh token after the response to an earlier use was lost.
     case lost
-    /// The user signed out.
     case signedOut
-
-    /// The name in stored records.
-    public var description: String { rawValue }
 }
 
 /// A pause before the next refresh, which the server asked one host for and all hosts keep.
-public struct RefreshPause: Sendable, Hashable {
+package struct RefreshPause: Sendable, Hashable {
     /// The length of the pause, measured from when a host first sees it.
-    public let duration: Duration
+    package let duration: Duration
     /// The end of the pause by the wall clock of the host that wrote it.
     ///
     /// A host whose clock has passed it doesn't wait; a wrong clock can only shorten the pause.
-    public let end: Date
+    package let end: Date
 
-    /// Creates a pause.
-    public init(duration: Duration, end: Date) {
+    package init(duration: Duration, end: Date) {
         self.duration = duration
         self.end = end
     }
@@ -219,8 +225,8 @@ extension AccessToken {
             scope: record.scope,
             expiry: left.map { now + Duration(clampingSeconds: $0) },
             requested: now,
-            proofGenerator: isBound ? boundKey?.generator : nil,
-            isFound: true
+            proofGenerator: isBound ? boundKey?.generator : nil
         )
+        isFound = true
     }
 }

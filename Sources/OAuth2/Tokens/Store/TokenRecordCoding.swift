@@ -139,7 +139,7 @@ extension TokenRecord {
         content["proof_key"] = proofKey.map { .string($0.expose { $0 }) }
         content["proof_key_thumbprint"] = proofKeyThumbprint.map(JSONValue.string)
         content["obtained"] = obtained.map(Self.text)
-        content["end"] = end.map { .string($0.description) }
+        content["end"] = end.map { .string($0.rawValue) }
         content["epoch"] = epoch.map(JSONValue.string)
         content["pause"] = pause.map {
             .object(["seconds": .string(String($0.duration / .seconds(1))), "end": Self.text($0.end)])

@@ -34,7 +34,7 @@ public protocol TokenStore: Sendable {
     /// On one machine, the exclusive lock ends with the process that holds it. A refresh attempt in
     /// a record that is read under the lock is therefore one whose process has ended, or whose
     /// response was lost. Between hosts, it belongs to a host that may still send the token, until
-    /// ``RefreshAttempt/validFor`` has passed.
+    /// ``OAuth2Timing/lostRequestDelay`` has passed.
     var isSharedByHosts: Bool { get }
 
     /// Reads a record.
@@ -82,7 +82,7 @@ public protocol TokenStore: Sendable {
     ///
     /// Reading a refresh token, using it and writing its successor happen under one such lock. In a
     /// store that hosts share, the lock excludes only the tasks of one process: between hosts, the
-    /// record's ``TokenRecord/refreshAttempt`` does that.
+    /// announcement of a refresh in the record does that.
     ///
     /// - Parameters:
     ///   - key: The key to lock.

@@ -279,14 +279,15 @@ private struct RequestTokenSource: TokenSource {
 
     func token(for need: TokenRequirements) async throws -> AccessToken {
         let token = try await source.token(for: need)
-        return AccessToken(
+        var lasting = AccessToken(
             value: token.value,
             type: token.type,
             scope: token.scope,
             expiry: nil,
             requested: token.requested,
-            proofGenerator: token.proofGenerator,
-            isFound: token.isFound
+            proofGenerator: token.proofGenerator
         )
+        lasting.isFound = token.isFound
+        return lasting
     }
 }

@@ -38,7 +38,7 @@ struct ClientOptions: Sendable {
     private static let clientID = Option<String>("client-id", value: "ID")
     private static let methodOption = Option<Method>("auth-method", value: "METHOD")
     private static let secret = SecretOptions("client-secret", noun: "secret", "the client secret")
-    private static let basicEncoding = Option<ClientSecretBasic.Encoding>(
+    private static let basicEncoding = Option<StandardClientAuthentication.Encoding>(
         "basic-encoding",
         value: "ENCODING",
         choices: ["form": .form, "raw": .raw]
@@ -47,7 +47,7 @@ struct ClientOptions: Sendable {
     private static let keyID = KeySource.keyID()
     private static let audience = Option<String>("assertion-audience", aliases: ["assertion-aud"])
     private static let assertionCertificate = Option<InputFile>("assertion-cert")
-    private static let assertionType = Option<SignedAssertionAuthentication.AssertionType>(
+    private static let assertionType = Option<StandardClientAuthentication.AssertionType>(
         "assertion-type",
         value: "TYPE",
         choices: ["jwt-bearer": .jwtBearer, "jwt-spiffe": .jwtSPIFFE]
@@ -89,7 +89,7 @@ struct ClientOptions: Sendable {
     private let method: Method
     private let secret: PasswordSource?
     private let key: KeySource?
-    private let platformType: SignedAssertionAuthentication.AssertionType?
+    private let platformType: StandardClientAuthentication.AssertionType?
 
     private var algorithm: JWSAlgorithm? { arguments.value(of: KeySource.algorithm) }
     private var assertionCertificate: InputFile? { arguments.value(of: Self.assertionCertificate) }
@@ -191,7 +191,7 @@ struct ClientOptions: Sendable {
             }
         let authentication: any ClientAuthentication
         if let platformType, let platform {
-            authentication = SignedAssertionAuthentication(
+            authentication = .signedAssertion(
                 clientID: clientID,
                 assertion: platform.source,
                 type: platformType
@@ -200,7 +200,7 @@ struct ClientOptions: Sendable {
             authentication = try self.authentication(audience, console)
         }
         guard certificate != nil, !authentication.usesMutualTLS else { return authentication }
-        return MutualTLSAuthentication(authentication)
+        return .mutualTLS(authentication)
     }
 
     private func authentication(

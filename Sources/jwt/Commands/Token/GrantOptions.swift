@@ -226,7 +226,7 @@ struct BindingOptions: Sendable {
 }
 
 /// A grant whose cached tokens belong to one target service, or to one of the client's identities.
-struct IdentifiedGrant: Grant {
+struct IdentifiedGrant: DetailedGrant {
     let grant: any Grant
     /// The name of the service or identity, without secrets.
     let name: String
@@ -234,21 +234,21 @@ struct IdentifiedGrant: Grant {
 
     var identifier: String { grant.identifier + "\n" + name }
     var isRepeatable: Bool { grant.isRepeatable }
-    var refreshToken: Secret? { grant.refreshToken }
+    var refreshToken: Secret? { grant.details?.refreshToken }
 
     func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await grant.parameters(at: date).map { $0 + fields }
     }
 
     func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
-        try await grant.renewedParameters(at: date).map { $0 + fields }
+        try await grant.details?.renewedParameters(at: date).map { $0 + fields }
     }
 
-    func parametersWereNotSent() { grant.parametersWereNotSent() }
+    func parametersWereNotSent() { grant.details?.parametersWereNotSent() }
 
-    func refreshParameters() throws -> [(name: String, value: String)] { try grant.refreshParameters() }
+    func refreshParameters() throws -> [(name: String, value: String)] { try grant.details?.refreshParameters() ?? [] }
 
     func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
-        grant.reducedRefreshParameters(after: error)
+        grant.details?.reducedRefreshParameters(after: error)
     }
 }

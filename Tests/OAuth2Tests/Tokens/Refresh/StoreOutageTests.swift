@@ -135,22 +135,18 @@ struct StoreOutageTests {
     func expiredInPersistedSource() async throws {
         let hosts = SharedGrantFixture([])
         let count = Mutex(0)
-        let source = PersistedTokenSource(
-            ClosureTokenSource { _ in
-                let number = count.withLock { count in
-                    count += 1
-                    return count
-                }
-                return AccessToken(
-                    value: Secret("a\(number)"),
-                    expiry: hosts.time.now + .seconds(5),
-                    requested: hosts.time.now
-                )
-            },
-            store: hosts.stores[0],
-            key: "k",
-            timeSource: hosts.time.timeSource
-        )
+        let source = ClosureTokenSource { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return AccessToken(
+                value: Secret("a\(number)"),
+                expiry: hosts.time.now + .seconds(5),
+                requested: hosts.time.now
+            )
+        }
+        .persisted(in: hosts.stores[0], key: "k", timeSource: hosts.time.timeSource)
         delaySaving(of: "a1", in: hosts.stores[0], hosts.time)
         #expect(try await source.token().value == Secret("a2"))
     }

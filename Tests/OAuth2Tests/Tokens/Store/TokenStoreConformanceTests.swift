@@ -4,6 +4,7 @@ import Networking
 import Synchronization
 import TestSupport
 import Testing
+import TokenGeneration
 
 @testable import OAuth2
 
@@ -37,6 +38,27 @@ struct TokenStoreConformanceTests {
         }
     }
 
+    @Test("A store that keeps a record's bytes conforms")
+    func bytes() async throws {
+        try await TokenStoreConformance {
+            let store = ByteStore()
+            return (store, store)
+        }
+        .check()
+    }
+
+    @Test("A record's bytes are for one key and one format")
+    func otherBytes() throws {
+        let data = TokenStoreConformance.sample.serialized(for: "k")
+        #expect(try TokenRecord(parsing: data, for: "k") == TokenStoreConformance.sample)
+        #expect(throws: OAuth2Error(.storeDamaged, "")) { try TokenRecord(parsing: data, for: "K") }
+        #expect(throws: OAuth2Error(.storeDamaged, "")) { try TokenRecord(parsing: data.dropLast(), for: "k") }
+        var newer = try JSONObject(parsing: data)
+        newer["version"] = 3
+        let text = newer.serializedData()
+        #expect(throws: OAuth2Error(.storeTooNew, "")) { try TokenRecord(parsing: text, for: "k") }
+    }
+
     @Test("Detects a store that breaks a promise", .shows("L10", "4.19"), arguments: Fault.allCases)
     private func faults(fault: Fault) async {
         let error = await #expect(throws: TokenStoreConformance.Violations.self) {
@@ -60,6 +82,49 @@ struct TokenStoreConformanceTests {
         case ignoresCase = "different keys are separate"
         case excludesNobody = "one at a time"
         case wrongError = "storeBusy"
+    }
+
+    /// An application's store, in the form of the article about custom stores.
+    private final class ByteStore: TokenStore {
+        private let rows = Mutex<(byKey: [Secret: (data: Data, version: String)], writes: Int)>(([:], 0))
+        private let sections = InMemoryTokenStore()
+
+        func load(_ key: String) throws -> VersionedTokenRecord? {
+            guard let row = rows.withLock({ $0.byKey[Secret(key)] }) else { return nil }
+            return VersionedTokenRecord(
+                record: try TokenRecord(parsing: row.data, for: key),
+                version: TokenRecordVersion(row.version)
+            )
+        }
+
+        func compareAndSwap(
+            _ key: String,
+            expectedVersion: TokenRecordVersion?,
+            record: TokenRecord
+        ) -> TokenRecordVersion? {
+            rows.withLock { rows in
+                guard rows.byKey[Secret(key)]?.version == expectedVersion?.description else { return nil }
+                rows.writes += 1
+                rows.byKey[Secret(key)] = (record.serialized(for: key), String(rows.writes))
+                return TokenRecordVersion(String(rows.writes))
+            }
+        }
+
+        func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool {
+            rows.withLock { rows in
+                guard rows.byKey[Secret(key)]?.version == version.description else { return false }
+                rows.byKey[Secret(key)] = nil
+                return true
+            }
+        }
+
+        func withExclusiveAccess<Result: Sendable>(
+            to key: String,
+            timeout: Duration,
+            _ body: @Sendable () async throws -> Result
+        ) async throws -> Result {
+            try await sections.withExclusiveAccess(to: key, timeout: timeout, body)
+        }
     }
 
     private final class FaultyStore: TokenStore {
@@ -230,5 +295,19 @@ struct TokenStoreConformanceTests {
         let pause = RefreshPause(duration: .seconds(1), end: moment)
         #expect(TokenRecord(accessToken: Secret("t"), pause: pause) != plain)
         #expect(TokenRecord(accessToken: Secret("t")) == plain)
+    }
+}
+
+extension TokenStoreConformance {
+    /// A record with all properties, in values that its bytes keep.
+    fileprivate static var sample: TokenRecord {
+        TokenRecord(
+            accessToken: Secret("a"),
+            refreshToken: Secret("r"),
+            refreshAttempt: RefreshAttempt(id: "i", validFor: .seconds(2)),
+            epoch: "e",
+            generation: 7,
+            pause: RefreshPause(duration: .seconds(30), end: Date(timeIntervalSince1970: 1_000_000_030))
+        )
     }
 }
