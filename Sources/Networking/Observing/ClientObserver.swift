@@ -51,8 +51,7 @@ public protocol ClientObserver: AnyObject, Sendable {
 
     /// Observes an event of a connection, a token or a key set.
     ///
-    /// - Parameter event: The event, such as an `OAuth2Event` or a `KeySetEvent` of OAuth2, or
-    ///   `http.client.connection.opened`.
+    /// - Parameter event: The event, such as an `OAuth2Event` or `http.client.connection.opened`.
     func observe(_ event: any ObservedEvent)
 
     /// A Boolean value that indicates whether to measure ``RequestAttempt/exchanges`` and to report
