@@ -81,6 +81,8 @@ public final class InMemorySessions: SessionStore {
         var entries: [String: Entry] = [:]
         var lastVersion = 0
         var nextPurge = 1_024
+        /// The end of the pause in which a full store doesn't search all values again.
+        var pauseEnd: ContinuousClock.Instant?
     }
 
     /// Always `false`.
@@ -127,9 +129,11 @@ public final class InMemorySessions: SessionStore {
             let found = state.entries[key].flatMap { now < $0.end ? $0 : nil }
             guard found?.value.version == version else { return nil }
             if state.entries[key] == nil {
-                if state.entries.count >= min(state.nextPurge, capacity) {
+                let isPausing = state.pauseEnd.map { now < $0 } ?? false
+                if state.entries.count >= min(state.nextPurge, capacity), !isPausing {
                     state.entries = state.entries.filter { now < $0.value.end }
                     state.nextPurge = max(1_024, 2 * state.entries.count)
+                    state.pauseEnd = now + .seconds(1)
                 }
                 guard state.entries.count < capacity else {
                     throw SignInError(.storeFailed, "the store already has \(capacity) values; raise the capacity")

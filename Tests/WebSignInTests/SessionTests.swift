@@ -231,4 +231,24 @@ struct SessionTests {
         #expect(try store.write("3", for: "c", replacing: nil, lifetime: .seconds(10)) != nil)
         #expect(store.count == 2)
     }
+
+    @Test("A full store searches its values for expired ones at most once per second")
+    func fullStore() throws {
+        let time = ManualTime()
+        defer { time.end() }
+        let store = InMemorySessions(capacity: 2, timeSource: time.timeSource)
+        for key in ["a", "b"] {
+            #expect(try store.write("1", for: key, replacing: nil, lifetime: .milliseconds(500)) != nil)
+        }
+        for pause in [Duration.zero, .milliseconds(600)] {
+            time.advance(by: pause)
+            #expect(throws: SignInError(.storeFailed, "")) {
+                try store.write("2", for: "c", replacing: nil, lifetime: .seconds(10))
+            }
+        }
+        #expect(store.read("a") == nil && store.count == 2)
+        time.advance(by: .milliseconds(400))
+        #expect(try store.write("2", for: "c", replacing: nil, lifetime: .seconds(10)) != nil)
+        #expect(store.count == 1)
+    }
 }

@@ -28,7 +28,8 @@ public struct TimeSource: Sendable {
     public static let system = TimeSource(
         now: { ContinuousClock.now },
         date: { Date() },
-        sleep: { try await Task.sleep(for: $0, clock: .continuous) }
+        // At most ten years: the clock traps on an instant much later.
+        sleep: { try await Task.sleep(for: min($0, Duration.seconds(86_400 * 3650)), clock: .continuous) }
     )
 }
 

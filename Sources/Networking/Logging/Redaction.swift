@@ -258,16 +258,32 @@ public struct Redaction: Sendable {
         var result: [UInt8] = []
         result.reserveCapacity(octets.count)
         var index = 0
+        // Similar values and texts would take quadratic time. The rest of such a text isn't shown.
+        var budget = Self.comparisonsPerByte * (octets.count + 4_096)
         while index < octets.count {
-            if starts.contains(octets[index]), let found = values.first(where: { octets[index...].starts(with: $0) }) {
+            guard budget > 0 else { return result + Array(Self.placeholder.utf8) }
+            if starts.contains(octets[index]), let length = lengthOfValue(at: index, in: octets, &budget) {
                 result += Array(Self.placeholder.utf8)
-                index += found.count
+                index += length
             } else {
                 result.append(octets[index])
                 index += 1
             }
         }
         return result
+    }
+
+    private static let comparisonsPerByte = 256
+
+    private func lengthOfValue(at index: Int, in octets: [UInt8], _ budget: inout Int) -> Int? {
+        for value in values {
+            let limit = min(value.count, octets.count - index)
+            var length = 0
+            while length < limit, octets[index + length] == value[length] { length += 1 }
+            budget -= length + 1
+            if length == value.count { return length }
+        }
+        return nil
     }
 
     /// Replaces anything that resembles a JWT: base64url of `{"` and dots.

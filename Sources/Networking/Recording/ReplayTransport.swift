@@ -17,6 +17,7 @@ public final class ReplayTransport: HTTPTransport {
     private let entries: [HAREntry]
     private let comparesBodies: Bool
     private let redaction: Redaction
+    private let names: [String]
     private let uses: Mutex<[Int]>
 
     /// Creates a transport from a recording.
@@ -31,13 +32,14 @@ public final class ReplayTransport: HTTPTransport {
         entries = try HARLog(har).entries
         self.comparesBodies = comparesBodies
         self.redaction = redaction
+        names = entries.map { Self.name($0, redaction) }
         uses = Mutex(Array(repeating: 0, count: entries.count))
     }
 
     /// The recorded requests not made yet, such as `GET https://a.example/things`.
     public var unusedRequests: [String] {
         let uses = uses.withLock(\.self)
-        return entries.indices.filter { uses[$0] == 0 }.map { name(entries[$0]) }
+        return entries.indices.filter { uses[$0] == 0 }.map { names[$0] }
     }
 
     /// Returns the recorded response for a request, without delay.
@@ -55,7 +57,7 @@ public final class ReplayTransport: HTTPTransport {
         let name = "\(request.method) \(Self.comparable(redaction.redacted(request.url)))"
         let body = comparesBodies ? comparable(request, redaction) : nil
         let candidates = entries.indices.filter { index in
-            guard self.name(entries[index]) == name else { return false }
+            guard names[index] == name else { return false }
             guard let body else { return true }
             let recorded = entries[index].request.postData.map(\.octets) ?? Data()
             return recorded == nil || recorded == body
@@ -66,17 +68,20 @@ public final class ReplayTransport: HTTPTransport {
             return index
         }
         guard let chosen else {
-            let reason = entries.contains { self.name($0) == name } ? " with this body" : ""
+            let reason = names.contains(name) ? " with this body" : ""
             throw NetworkError(
                 .notRecorded,
-                "\(name)\(reason) isn't in the recording, which has \(Self.list(entries.map(self.name)))"
+                "\(name)\(reason) isn't in the recording, which has \(Self.list(names))"
             )
         }
-        return try response(of: entries[chosen], limits: limits)
+        return try response(of: entries[chosen], named: names[chosen], limits: limits)
     }
 
-    private func response(of entry: HAREntry, limits: HTTPTransportLimits) throws -> HTTPTransportResponse {
-        let name = name(entry)
+    private func response(
+        of entry: HAREntry,
+        named name: String,
+        limits: HTTPTransportLimits
+    ) throws -> HTTPTransportResponse {
         guard entry.response.status > 0 else {
             if entry.response._error == HAREntry.cancelled { throw CancellationError() }
             let code = entry.response._error.flatMap(NetworkError.Code.init(rawValue:)) ?? .unknown
@@ -101,9 +106,9 @@ public final class ReplayTransport: HTTPTransport {
         )
     }
 
-    private func name(_ entry: HAREntry) -> String {
+    private static func name(_ entry: HAREntry, _ redaction: Redaction) -> String {
         let url = URL(string: entry.request.url).map(redaction.redacted) ?? entry.request.url
-        return "\(entry.request.method) \(Self.comparable(url))"
+        return "\(entry.request.method) \(comparable(url))"
     }
 
     /// Returns `nil` if the recorder would omit the body.

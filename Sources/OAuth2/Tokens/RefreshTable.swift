@@ -315,13 +315,16 @@ final class ClientRefreshes: Sendable {
         boundKey: BoundKey?,
         _ ask: @escaping @Sendable (Secret) async throws(OAuth2Error) -> TokenAnswer
     ) async throws -> IssuedTokens {
-        var (token, path) = (first, [first])
+        var (token, path) = (first, Set([first]))
         while true {
             try Task.checkCancellation()
             switch try await entry(for: token, as: request, within: timeout, boundKey, ask) {
             case .successor(let successor):
+                // A server that returns an earlier token again has made that one the current one.
+                if !path.insert(successor).inserted {
+                    entries.remove(successor) { if case .successor = $0 { true } else { false } }
+                }
                 token = successor
-                path.append(token)
             case .answer(let answer, request):
                 let tokens = try answer.get()
                 path.forEach(entries.remove)

@@ -24,7 +24,7 @@ package struct EtcdValues: Sendable {
         lifetime: Duration
     ) async throws -> String? {
         // In whole seconds, and at most ten years.
-        let (whole, part) = lifetime.components
+        let (whole, part) = min(lifetime, .seconds(86_400 * 3_650)).components
         let seconds = min(max(Int(clamping: whole), 0), 86_400 * 3_650 - 1) + (part > 0 ? 1 : 0)
         let grant = EtcdRequest.grantLease(seconds: max(seconds, 1))
         guard let lease = try await storage.cluster.response(to: grant).lease else {

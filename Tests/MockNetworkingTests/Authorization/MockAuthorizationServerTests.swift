@@ -102,6 +102,14 @@ struct MockAuthorizationServerTests {
         #expect(token.claims["exp"] == 1_000_000_300)
     }
 
+    @Test("Issues a token with the longest lifetime")
+    func longestLifetime() async throws {
+        try await AuthorizationPeer.with({ $0.tokenLifetime = .seconds(Int64.max) }) { peer in
+            let answer = try await peer.tokens(("grant_type", "client_credentials"))
+            #expect(answer.status == 200)
+        }
+    }
+
     @Test("An access token is active until it expires or is revoked")
     func activity() async throws {
         let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken

@@ -47,6 +47,17 @@ struct RateLimiterTests {
         }
     }
 
+    @Test("Accepts numbers whose product isn't a duration")
+    func extremes() async throws {
+        let transport = MockTransport { _ in HTTPTransportResponse(status: 200) }
+        let burst = RateLimiter(1, per: .seconds(Int64.max), burst: .max, timeSource: time.timeSource)
+        for _ in 0..<20 { _ = try await client(burst, transport).makeRequest(request) }
+        #expect(time.sleeps.isEmpty)
+        let single = RateLimiter(1, per: .seconds(Int64.max), timeSource: time.timeSource)
+        for _ in 0..<20 { _ = try await client(single, transport).makeRequest(request) }
+        #expect(time.sleeps == Array(repeating: .seconds(86_400 * 36_500), count: 19))
+    }
+
     @Test("Each attempt waits for its turn")
     func attempts() async throws {
         let limiter = RateLimiter(1, per: .seconds(1), timeSource: time.timeSource)

@@ -61,6 +61,18 @@ struct RepeatedCredentialTests {
         #expect(result.contains(Redaction.placeholder))
     }
 
+    @Test("Hides the rest of a text that would take quadratic time")
+    func similarTexts() throws {
+        let run = String(repeating: "a", count: 8_192)
+        var request = HTTPRequest(method: .post, url: URL(string: "https://a.example/")!)
+        request.headers["Content-Type"] = "application/json"
+        request.body = .data(Data("{\"token\": \"\(run)b\"}".utf8))
+        let redaction = Redaction.standard.removingCredentials(of: request)
+        let text = redaction.redacted(text: "start \(run)\(run) end")
+        #expect(text.hasPrefix("start aaaa") && text.hasSuffix("a\(Redaction.placeholder)"))
+        #expect(redaction.redacted(text: "start \(run)b end") == "start \(Redaction.placeholder) end")
+    }
+
     @Test(
         "Keeps fields without secrets",
         arguments: [

@@ -35,6 +35,15 @@ struct RetryBackoffTests {
         #expect(constant.delays == [.seconds(1)])
     }
 
+    @Test("Doubles the longest duration without overflow")
+    func longest() {
+        let longest = Duration.seconds(Int64.max)
+        let few = delays(.exponential(longest, maximum: .seconds(60), jitter: .none, until: .maxRetries(40)))
+        #expect(few.delays == Array(repeating: .seconds(60), count: 40))
+        let decorrelated = delays(.decorrelated(longest, maximum: longest, until: .maxRetries(2), random: { 1 }))
+        #expect(decorrelated.delays == [longest, longest])
+    }
+
     @Test("Jitter covers its whole range, and stays within it", .shows("1.25"), arguments: [Retry.Jitter.full, .equal])
     func bounds(_ jitter: Retry.Jitter) {
         var lowest = Duration.seconds(9)

@@ -189,6 +189,27 @@ struct RefreshTokenTests {
         await fixture.runOut()
     }
 
+    @Test("Sends a refresh token again that the server has returned again")
+    func returnedAgain() async throws {
+        let fixture = OAuth2Fixture(steps: [
+            .text(#"{"refresh_token":"refresh-1"}"#), .text(#"{"refresh_token":"refresh-0"}"#),
+            .tokens("a1", refresh: "refresh-2"),
+        ])
+        let client = OAuth2Client(
+            server: OAuth2Fixture.server,
+            clientAuthentication: .none(clientID: "app"),
+            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+            timing: .init(attempts: 1, timeSource: fixture.time.timeSource)
+        )
+        let first = Secret("refresh-0")
+        for _ in 1...2 {
+            #expect(await failureCode { try await client.tokens(refreshing: first) } == .protocolViolation)
+        }
+        #expect(try await client.tokens(refreshing: first).refreshToken == Secret("refresh-2"))
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-0"])
+        await fixture.runOut()
+    }
+
     @Test("Doesn't use a rejected token again if the store can't remove it")
     func refusedTokenStaysRefused() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])

@@ -35,6 +35,15 @@ struct EtcdValuesTests {
         #expect(try await values.read("a") == nil)
     }
 
+    @Test("Keeps a value for at most ten years, however long its lifetime is")
+    func longest() async throws {
+        let etcd = EtcdDouble()
+        let values = EtcdValues(try etcd.cluster(), prefix: "/sessions/")
+        let lifetime = Duration.seconds(Int64.max) + .seconds(600)
+        #expect(try await values.write([1], to: "a", over: nil, lifetime: lifetime) != nil)
+        #expect(Array(etcd.leases.values) == [86_400 * 3_650 - 1])
+    }
+
     @Test("An answer without a lease, a lost write and an outage are errors")
     func failures() async throws {
         let etcd = EtcdDouble()
