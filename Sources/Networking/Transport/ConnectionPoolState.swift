@@ -70,7 +70,7 @@ struct ConnectionPoolStates: AsyncSequence, AsyncIteratorProtocol {
 
     mutating func next() async -> ConnectionPoolState? {
         if !isFirst {
-            do { try await Task.sleep(for: interval) } catch { return nil }
+            do { try await TimeSource.system.sleep(interval) } catch { return nil }
         }
         isFirst = false
         return Task.isCancelled ? nil : transport?.poolState

@@ -276,7 +276,7 @@ final class URLSessionSubmission: Sendable {
         }
         let timer = limits.deadline.map { deadline in
             Task {
-                do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return }
+                do { try await TimeSource.system.sleep(deadline - .now) } catch { return }
                 outcome.finish(throwing: NetworkError.timedOut(.deadline, of: limits, .preparing, origin))
             }
         }
