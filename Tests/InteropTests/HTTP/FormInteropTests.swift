@@ -162,9 +162,12 @@ struct EventStreamInteropTests {
 
     @Test("Receives every event once, over any number of connections", arguments: Engine.allCases, [1, 3, 20])
     func feed(engine: Engine, count: Int) async throws {
-        let options = EventStreamOptions(reconnection: .reconnecting(.constant(.zero, until: .maxRetries(3))))
+        let events = engine.client().events(
+            for: try request("/feed?count=\(count)"),
+            reconnection: .reconnecting(.constant(.zero, until: .maxRetries(3)))
+        )
         var numbers: [Int] = []
-        for try await event in engine.client().events(for: try request("/feed?count=\(count)"), options: options) {
+        for try await event in events {
             let report = try event.decode(as: Report.self)
             #expect(report.title == "Größe")
             #expect(event.id == "№\(report.number)")
@@ -176,12 +179,12 @@ struct EventStreamInteropTests {
 
     @Test("Reconnects after a silent connection", arguments: Engine.allCases)
     func silence(engine: Engine) async throws {
-        let options = EventStreamOptions(
+        let events = engine.client().events(
+            for: try request("/silent"),
             reconnectionTime: .zero,
             reconnection: .reconnecting(.constant(.zero, until: .maxRetries(2))),
-            request: RequestOptions(idleTimeout: .milliseconds(200))
+            options: RequestOptions(idleTimeout: .milliseconds(200))
         )
-        let events = engine.client().events(for: try request("/silent"), options: options)
         var iterator = events.makeAsyncIterator()
         let error = await #expect(throws: NetworkError.self) { _ = try await iterator.next() }
         #expect(error?.code == .timedOut)

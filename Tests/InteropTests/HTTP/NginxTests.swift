@@ -68,7 +68,7 @@ struct NginxTests {
             try await engine.client().makeRequest(Nginx.request(expected.path))
         }
         #expect(error.errorCode == expected.status)
-        #expect(error.response == Data(expected.body.utf8))
+        #expect(error.body == Data(expected.body.utf8))
         #expect(error.endpoint == String(expected.path.dropFirst()))
     }
 

@@ -154,7 +154,7 @@ struct ProofServerTests {
             let error = await #expect(throws: ServerError.self) {
                 try await NetworkClient(options: .init(timeout: .seconds(120))).makeRequest(request)
             }
-            let body = try JSONObject(parsing: try #require(error?.response))
+            let body = try JSONObject(parsing: try #require(error?.body))
             #expect(body["error"] == "invalid_dpop_proof")
         }
     }

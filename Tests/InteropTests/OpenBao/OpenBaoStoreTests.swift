@@ -16,7 +16,7 @@ import TokenGeneration
 )
 struct OpenBaoStoreTests {
     private static func record(_ name: String) -> TokenRecord {
-        TokenRecord(accessToken: Secret("access-\(name)"), refreshToken: Secret("refresh-\(name)"))
+        Interop.record(accessToken: "access-\(name)", refreshToken: "refresh-\(name)")
     }
 
     private static func newPath() -> String { "tokens/\(UUID().uuidString)" }

@@ -74,7 +74,7 @@ extension SignaturePeer {
         do {
             body = try await client.makeRequest(request)
         } catch let error as ServerError where error.errorCode == 401 {
-            body = try #require(error.response)
+            body = error.body
         }
         return try JSONDecoder().decode(Record.self, from: body)
     }

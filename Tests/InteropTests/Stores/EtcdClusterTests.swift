@@ -103,7 +103,7 @@ struct EtcdClusterTests {
             }
         }
         #expect(found?.version == first)
-        #expect(found?.record.accessToken == Secret("1"))
+        #expect(found?.record == record("1"))
         let second = try await survivor.compareAndSwap("k", expectedVersion: first, record: record("2"))
         #expect(second != nil)
         #expect(try await survivor.compareAndSwap("k", expectedVersion: first, record: record("3")) == nil)
@@ -111,7 +111,7 @@ struct EtcdClusterTests {
         #expect(error?.code == .storeUnavailable)
     }
 
-    private func record(_ token: String) -> TokenRecord { TokenRecord(accessToken: Secret(token)) }
+    private func record(_ token: String) -> TokenRecord { Interop.record(accessToken: token) }
 
     private func connect(
         members: [Int],
