@@ -106,18 +106,18 @@ private struct ClientSecretBasic: ClientAuthentication {
         request.headers["Authorization"] = "Basic \(Data(pair.utf8).base64EncodedString())"
     }
 
-    /// The other encoding, if it makes a difference for this client.
+    /// The other encoding to try, if it makes a difference for this client.
     private var otherEncoding: String? {
         let isChanged = { FormURLEncoded.encode($0) != $0 }
         guard isChanged(clientID) || secret.expose(isChanged) else { return nil }
-        guard encoding == .form else { return "form" }
-        return clientID.utf8.contains(UInt8(ascii: ":")) ? nil : "raw"
+        guard encoding == .form else { return "try `encoding: .form` (jwt token --basic-encoding form)" }
+        return clientID.utf8.contains(UInt8(ascii: ":"))
+            ? nil : "try `encoding: .raw` (jwt token --basic-encoding raw)"
     }
 
     fileprivate var advice: String? {
-        otherEncoding.map { other in
-            "form encoding changes the client ID or secret, and not every server decodes them: "
-                + "try `encoding: .\(other)` (jwt token --basic-encoding \(other))"
+        otherEncoding.map { advice in
+            "form encoding changes the client ID or secret, and not every server decodes them: " + advice
         }
     }
 }

@@ -16,13 +16,10 @@ struct CommandWordsTests {
         return texts.joined(separator: "\n").replacing(#/"\s*\+ "/#, with: "").replacing(#/\\\n\s*/#, with: "")
     }()
 
-    /// The words of the table as they are in a source: without the beginning of a sentence whose
-    /// end is a text of its own, and with the interpolation of a name.
+    /// The words of the table as they are in a source: also without the beginning of a sentence
+    /// whose end is a text of its own.
     private static func spellings(of words: String) -> [String] {
-        [
-            words, words.replacing(#/^[,;] (or )?raise |^raise /#, with: ""),
-            words.replacing(#/(Encoding\.|-encoding )(form|raw)/#) { "\($0.1)\\(other)" },
-        ]
+        [words, words.replacing(#/^[,;] (or )?raise |^raise /#, with: "")]
     }
 
     @Test("Each text that the command replaces is one of the package", arguments: CommandWords.words.map(\.key))
