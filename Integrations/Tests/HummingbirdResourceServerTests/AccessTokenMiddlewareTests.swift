@@ -149,8 +149,9 @@ struct AccessTokenMiddlewareTests {
             #expect(response.status == .ok)
             #expect(response.headers[.contentType] == "application/json")
             let document = try JSONObject(parsing: Data(response.text.utf8))
-            let found = try ProtectedResource(metadata: document, identifier: ProtectedService.url)
-            #expect(found.authorizationServers == [service.authorization.metadata.issuer])
+            #expect(document["resource"] == .string(ProtectedService.url))
+            let issuer = service.authorization.metadata.issuer
+            #expect(document["authorization_servers"] == .array([.string(issuer)]))
         }
     }
 

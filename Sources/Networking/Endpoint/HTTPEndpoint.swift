@@ -169,11 +169,14 @@ extension HTTPEndpoint {
 /// The body of a request to an endpoint, with its media type.
 public struct EndpointBody: Sendable {
     package let content: HTTPBody
-    /// A `Content-Type` in the endpoint's headers overrides it.
     package let contentType: String?
 
-    /// Creates a body from any content, such as a stream, with the value of `Content-Type`, or
-    /// `nil` for none.
+    /// Creates a body from any content, such as a stream.
+    ///
+    /// - Parameters:
+    ///   - content: The content.
+    ///   - contentType: The value of `Content-Type`, or `nil` for none. One in the endpoint's
+    ///     headers overrides it.
     public init(_ content: HTTPBody, contentType: String?) {
         self.content = content
         self.contentType = contentType

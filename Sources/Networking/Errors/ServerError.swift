@@ -23,6 +23,8 @@ public struct ServerError: ErrorWithCode, Sendable, CustomNSError, LocalizedErro
     public internal(set) var retry: Retry.Outcome?
 
     /// Creates an error.
+    ///
+    /// - Parameter response: The response's body. The default is `nil`.
     public init(
         endpoint: String?,
         errorCode: Int,

@@ -169,6 +169,8 @@ public struct ResponseMode: Hashable, Sendable {
     package let name: String
 
     /// Creates a mode from its name.
+    ///
+    /// - Parameter name: The value of `response_mode`, such as `form_post`.
     public init(_ name: String) {
         self.name = name
     }

@@ -15,7 +15,7 @@ struct ReportsClient: Sendable {
     private let client: NetworkClient
     private let api: URL
 
-    init(_ settings: Settings, log: @escaping RequestLogger.Sink) throws {
+    init(_ settings: Settings, log: @escaping @Sendable (String) -> Void) throws {
         let key = try SigningKey(pem: settings.keyPEM)
         authenticator = OAuth2Authenticator(
             client: OAuth2Client(
