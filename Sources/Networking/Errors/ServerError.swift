@@ -24,7 +24,12 @@ public struct ServerError: ErrorWithCode, Sendable, CustomNSError, LocalizedErro
 
     /// Creates an error.
     ///
-    /// - Parameter response: The response's body. The default is `nil`.
+    /// - Parameters:
+    ///   - endpoint: The name of the endpoint for messages, or `nil`.
+    ///   - errorCode: The status code.
+    ///   - response: The response's body. The default is `nil`.
+    ///   - headers: The response's header fields. The default is empty.
+    ///   - reason: The kind of error for messages. The default is `server`.
     public init(
         endpoint: String?,
         errorCode: Int,

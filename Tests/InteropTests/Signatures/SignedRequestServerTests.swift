@@ -34,7 +34,8 @@ struct SignedRequestServerTests {
                 record.covered
                     == [#""@method""#, #""@target-uri""#] + (method == "GET" ? [] : content) + [#""authorization""#]
             )
-            #expect(record.values("Content-Digest").map { $0.prefix(8) } == (method == "GET" ? [] : ["\(digest.rawValue)="]))
+            let digests = record.values("Content-Digest").map { $0.prefix(8) }
+            #expect(digests == (method == "GET" ? [] : ["\(digest.rawValue)="]))
             #expect(record.values("Signature-Input").first?.contains(";alg=") == profile.sendsAlgorithm)
             let rejection = try await SignaturePeer.rejection(
                 of: record.message(target: path, at: origin),
