@@ -79,7 +79,7 @@ final class TokenLedger: Sendable {
             "client_id": .string(authorization.clientID),
             "aud": authorization.audience(issuer),
             "iat": .number(JSONNumber(issued)),
-            "exp": .number(JSONNumber(issued + Int(min(lifetime, .seconds(86_400 * 3_650)).components.seconds))),
+            "exp": .number(JSONNumber(issued + Int(min(lifetime, .tenYears).components.seconds))),
             "jti": .string(UUID().uuidString),
         ]
         if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }

@@ -113,7 +113,7 @@ final class AttemptLoop: Sendable {
 
     var timeout: Duration? {
         // At most ten years: adding more to a clock's instant traps.
-        (resource.options.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
+        (resource.options.timeout ?? options.timeout).map { min($0, .tenYears) }
     }
 
     // MARK: One pass through the chain

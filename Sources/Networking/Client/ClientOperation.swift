@@ -41,7 +41,7 @@ final class ClientOperation: Sendable {
         let now = loop.options.timeSource.moment
         started = now
         deadline = loop.timeout.map { now + $0 }
-        var retry = Retry.State.empty
+        var retry = Retry.State()
         retry.start = now
         state = Mutex(State(retry: retry, attemptStarted: now))
     }

@@ -28,9 +28,13 @@ public struct TimeSource: Sendable {
     public static let system = TimeSource(
         now: { ContinuousClock.now },
         date: { Date() },
-        // At most ten years: the clock traps on an instant much later.
-        sleep: { try await Task.sleep(for: min($0, Duration.seconds(86_400 * 3650)), clock: .continuous) }
+        sleep: { try await Task.sleep(for: min($0, .tenYears), clock: .continuous) }
     )
+}
+
+extension Duration {
+    /// The longest duration that is waited for or stored: clocks and sums trap on much longer ones.
+    package static let tenYears = Duration.seconds(86_400 * 3_650)
 }
 
 /// An instant of the continuous clock, as a value whose layout the compiler knows.

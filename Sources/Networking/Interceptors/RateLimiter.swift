@@ -27,8 +27,8 @@ public final class RateLimiter: RequestInterceptor {
     ///   - burst: The number of requests sent at once after a pause. The default is 1.
     ///   - timeSource: The clocks, the same as the client's.
     public init(_ count: Int, per duration: Duration, burst: Int = 1, timeSource: TimeSource = .system) {
-        // At most a hundred years and a billion requests, whose product fits in a duration.
-        interval = min(max(.zero, duration), .seconds(86_400 * 36_500)) / max(1, count)
+        // The product with a billion requests fits in a duration.
+        interval = min(max(.zero, duration), .tenYears) / max(1, count)
         tolerance = interval * (min(max(1, burst), 1_000_000_000) - 1)
         self.timeSource = timeSource
     }

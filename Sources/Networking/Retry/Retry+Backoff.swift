@@ -74,8 +74,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            // At most ten years, which can be doubled thirty times.
-            let base = min(baseDelay, .seconds(86_400 * 3650))
+            let base = min(baseDelay, .tenYears)
             return Self(truncation: truncation, random: random) { retry, _, random in
                 jitter.applied(to: min(scale(base, retry), maximum), random)
             }

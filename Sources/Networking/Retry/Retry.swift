@@ -58,8 +58,6 @@ public enum Retry {
         var start: Moment?
         package var latestError: (any Swift.Error)?
 
-        package static let empty = State()
-
         /// The number of retries so far, without those for an authenticator.
         public var retryCount: Int { errors.count }
 

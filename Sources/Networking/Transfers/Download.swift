@@ -347,7 +347,7 @@ extension RequestOptions {
     func forTransfer(maximumBodySize size: Int?) -> Self {
         var options = self
         // Practically never, but still an instant that a clock can represent.
-        options.timeout = timeout ?? .seconds(86_400 * 3650)
+        options.timeout = timeout ?? .tenYears
         options.idleTimeout = idleTimeout ?? .seconds(60)
         options.maximumBodySize = maximumBodySize ?? size
         return options

@@ -58,7 +58,8 @@ public struct TransferProgress: Sendable, Equatable {
     /// moves.
     public var bytesPerSecond: Double?
 
-    package init(
+    /// Creates a progress, for testing code that displays it.
+    public init(
         state: State,
         completedBytes: Int = 0,
         totalBytes: Int? = nil,

@@ -98,23 +98,29 @@ public struct IntrospectedToken: Sendable, Hashable {
     public let scope: [String]
     /// The client that the token was issued to.
     public let clientID: String?
-    package let userName: String?
-    package let tokenType: String?
+    /// The user's human-readable name.
+    public let userName: String?
+    /// The token type, such as `Bearer`.
+    public let tokenType: String?
     /// The subject of the token.
     public let subject: String?
     /// The audience of the token.
     public let audience: [String]
-    package let issuer: String?
-    package let jwtID: String?
+    /// The issuer of the token.
+    public let issuer: String?
+    /// The token's identifier.
+    public let jwtID: String?
     /// The expiration time.
     public let expiration: Date?
-    package let issuedAt: Date?
-    package let notBefore: Date?
+    /// The time of issue.
+    public let issuedAt: Date?
+    /// The time before which the token isn't valid.
+    public let notBefore: Date?
     /// The key or certificate that the token is bound to, such as `jkt` or `x5t#S256`, or `nil` if
     /// any bearer can use the token
     /// ([RFC 9449 §6.2](https://www.rfc-editor.org/rfc/rfc9449#section-6.2)).
     public let confirmation: JSONObject?
-    /// All members of the response, such as `username`, `iss`, `jti`, `iat` and `nbf`.
+    /// All members of the response.
     public let claims: JSONObject
 
     init(_ answer: AnswerMembers) throws(OAuth2Error) {

@@ -133,8 +133,9 @@ private struct UserInfoProtection {
 
 /// An authorization server's information about a user.
 public struct UserInfo: Sendable, Hashable {
-    package let subject: String
-    /// All claims, with the `sub` of the ID token ([OpenID Connect Core 1.0
+    /// The user's identifier at the server, which is the `sub` of the ID token.
+    public let subject: String
+    /// All claims ([OpenID Connect Core 1.0
     /// §5.1](https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims)).
     public let claims: JSONObject
 

@@ -9,7 +9,7 @@ struct EndpointExchange: Sendable {
     /// The credential in a request, which a 401 response rejects.
     enum Credential {
         case client, accessToken
-        /// No access token, for an endpoint that may require one.
+        /// No access token, for a registration that may require one.
         case missingToken
 
         var rejection: (code: OAuth2Error.Code, text: String) {

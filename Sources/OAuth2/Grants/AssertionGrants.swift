@@ -14,7 +14,8 @@ public import TokenGeneration
 /// )
 /// ```
 public struct JWTBearerGrant: RepeatableGrant {
-    let name: String
+    /// The grant's type, the assertion's subject, and the requested access.
+    public let identifier: String
     let access: RequestedAccess
     private let assertion: @Sendable (Date) async throws -> Secret
     private let renewal: @Sendable (Date) async throws -> Secret?
@@ -114,13 +115,17 @@ public struct JWTBearerGrant: RepeatableGrant {
         assertion: @escaping @Sendable (Date) async throws -> Secret,
         renewal: (@Sendable (Date) async throws -> Secret?)? = nil
     ) {
-        self.name = access.fullIdentifier("jwt-bearer", name)
+        identifier = access.fullIdentifier("jwt-bearer", name)
         self.access = access
         self.assertion = assertion
         self.renewal = renewal ?? { try await assertion($0) }
     }
 
-    func form(at date: Date) async throws -> [(name: String, value: String)]? {
+    /// Returns `grant_type`, `assertion` and the requested access.
+    ///
+    /// - Throws: The errors of the assertion closure or the signing service; ``OAuth2Error`` with
+    ///   the code `malformedRequest` for an invalid scope or resource.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return Self.form(with: try await assertion(date), access)
     }
@@ -132,7 +137,7 @@ public struct JWTBearerGrant: RepeatableGrant {
     }
 
     func requesting(_ access: RequestedAccess) -> Self {
-        Self(name: "\(name)\nwider", access, assertion: assertion, renewal: renewal)
+        Self(name: "\(identifier)\nwider", access, assertion: assertion, renewal: renewal)
     }
 
     private static func form(
@@ -146,7 +151,8 @@ public struct JWTBearerGrant: RepeatableGrant {
 /// A grant with a signed SAML 2.0 assertion
 /// ([RFC 7522 §2.1](https://www.rfc-editor.org/rfc/rfc7522#section-2.1)).
 public struct SAMLBearerGrant: RepeatableGrant {
-    let name: String
+    /// The grant's type, the subject, and the requested access.
+    public let identifier: String
     let access: RequestedAccess
     private let assertion: @Sendable () async throws -> Data
 
@@ -173,25 +179,31 @@ public struct SAMLBearerGrant: RepeatableGrant {
     }
 
     private init(name: String, _ access: RequestedAccess, _ assertion: @escaping @Sendable () async throws -> Data) {
-        self.name = access.fullIdentifier("saml2-bearer", name)
+        identifier = access.fullIdentifier("saml2-bearer", name)
         self.access = access
         self.assertion = assertion
     }
 
-    func form(at date: Date) async throws -> [(name: String, value: String)]? {
+    /// Returns `grant_type`, `assertion` and the requested access.
+    ///
+    /// - Throws: The assertion closure's errors; ``OAuth2Error`` with the code `malformedRequest`
+    ///   for an invalid scope or resource.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         let text = Base64URL.encode([UInt8](try await assertion()))
         return [("grant_type", "urn:ietf:params:oauth:grant-type:saml2-bearer"), ("assertion", text)] + access
     }
 
-    func requesting(_ access: RequestedAccess) -> Self { Self(name: "\(name)\nwider", access, assertion) }
+    func requesting(_ access: RequestedAccess) -> Self { Self(name: "\(identifier)\nwider", access, assertion) }
 }
 
 /// A grant of a type that isn't built in
 /// ([RFC 6749 §4.5](https://www.rfc-editor.org/rfc/rfc6749#section-4.5)).
-public struct ExtensionGrant: ModuleGrant {
-    let name: String
-    let isReusable: Bool
+public struct ExtensionGrant: DetailedGrant {
+    /// The grant's type, the subject, and the requested access.
+    public let identifier: String
+    /// A Boolean value that indicates whether the grant works again without the user's help.
+    public let isRepeatable: Bool
     private let type: String
     private let access: RequestedAccess
     private let fields: @Sendable () async throws -> [(name: String, value: String)]
@@ -216,13 +228,17 @@ public struct ExtensionGrant: ModuleGrant {
         parameters: @escaping @Sendable () async throws -> [(name: String, value: String)]
     ) {
         self.type = type
-        isReusable = isRepeatable
+        self.isRepeatable = isRepeatable
         access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
-        name = access.fullIdentifier(type, identifier)
+        self.identifier = access.fullIdentifier(type, identifier)
         fields = parameters
     }
 
-    func form(at date: Date) async throws -> [(name: String, value: String)]? {
+    /// Returns `grant_type`, the grant's own parameters and the requested access.
+    ///
+    /// - Throws: The parameter closure's errors; ``OAuth2Error`` with the code `malformedRequest`
+    ///   for an invalid scope or resource.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return [("grant_type", type)] + (try await fields()) + access
     }
@@ -233,7 +249,8 @@ public struct ExtensionGrant: ModuleGrant {
 /// The grant has no credential. Its tokens come from
 /// ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)``, and in later processes from the store.
 public struct UserGrant: RefreshedGrant {
-    let name: String
+    /// The grant's type, the user, and the requested access.
+    public let identifier: String
     let access: RequestedAccess
     let omitsRefusedResources: Bool
 
@@ -253,7 +270,7 @@ public struct UserGrant: RefreshedGrant {
     ) {
         access = RequestedAccess(scope: scope, resources: resources)
         self.omitsRefusedResources = omitsRefusedResources
-        name = access.fullIdentifier("user \(identifier)")
+        self.identifier = access.fullIdentifier("user \(identifier)")
     }
 }
 

@@ -60,34 +60,16 @@ extension Grant {
     package var details: (any DetailedGrant)? { self as? any DetailedGrant }
 }
 
-/// A grant of which callers need only the initializer.
-protocol ModuleGrant: DetailedGrant {
-    var name: String { get }
-    var isReusable: Bool { get }
-
-    func form(at date: Date) async throws -> [(name: String, value: String)]?
-}
-
-extension ModuleGrant {
-    /// The grant's type, the subject and the requested access.
-    public var identifier: String { name }
-
-    /// A Boolean value that indicates whether the grant works again without the user's help.
-    public var isRepeatable: Bool { isReusable }
-
-    /// Returns `grant_type`, the grant's own parameters and the requested access.
-    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? { try await form(at: date) }
-}
-
 /// A grant that the client can use again without the user's help, also with wider access.
-protocol RepeatableGrant: ModuleGrant {
+protocol RepeatableGrant: DetailedGrant {
     var access: RequestedAccess { get }
 
     func requesting(_ access: RequestedAccess) -> Self
 }
 
 extension RepeatableGrant {
-    var isReusable: Bool { true }
+    /// Always `true`.
+    public var isRepeatable: Bool { true }
 
     package func answering(_ demand: ResourceDemand) -> (any Grant)? {
         access.widened(by: demand).map(requesting)
@@ -124,11 +106,16 @@ public struct ClientCredentialsGrant: RepeatableGrant {
 
     private init(_ access: RequestedAccess) { self.access = access }
 
-    var name: String {
+    /// The grant's type and the requested access.
+    public var identifier: String {
         (["client_credentials \(access.scope ?? "")"] + access.identifier).joined(separator: "\n")
     }
 
-    func form(at date: Date) throws -> [(name: String, value: String)]? {
+    /// Returns `grant_type` and the requested access.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for an invalid scope or resource,
+    ///   or an additional parameter that the request sets itself.
+    public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         [("grant_type", "client_credentials")] + (try access.fields())
     }
 
@@ -143,7 +130,7 @@ public struct ClientCredentialsGrant: RepeatableGrant {
 public struct RefreshTokenGrant: RefreshedGrant {
     package let refreshToken: Secret?
     /// The grant's type, a digest of the first token that keeps users apart, and the access.
-    let name: String
+    public let identifier: String
     let access: RequestedAccess
     let omitsRefusedResources: Bool
 
@@ -166,20 +153,22 @@ public struct RefreshTokenGrant: RefreshedGrant {
         self.refreshToken = refreshToken
         access = RequestedAccess(scope: scope, resources: resources)
         self.omitsRefusedResources = omitsRefusedResources
-        name = access.fullIdentifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
+        identifier = access.fullIdentifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
 }
 
 /// A grant that only a refresh token can renew; without one, the user must sign in again.
-protocol RefreshedGrant: ModuleGrant {
+protocol RefreshedGrant: DetailedGrant {
     var access: RequestedAccess { get }
     var omitsRefusedResources: Bool { get }
 }
 
 extension RefreshedGrant {
-    var isReusable: Bool { false }
+    /// Always `false`.
+    public var isRepeatable: Bool { false }
 
-    func form(at date: Date) -> [(name: String, value: String)]? { nil }
+    /// Returns `nil`, because only a refresh token gets tokens.
+    public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
     package func refreshParameters() throws -> [(name: String, value: String)] { try access.fields() }
 
@@ -197,8 +186,9 @@ extension RefreshedGrant {
 /// ``AuthorizationRequest/grant(from:of:)`` returns it. A code works only once, and then only a
 /// refresh token can renew the tokens. If the code certainly wasn't sent, for example because the
 /// connection failed, the grant can be used again.
-public struct AuthorizationCodeGrant: ModuleGrant {
-    let name: String
+public struct AuthorizationCodeGrant: DetailedGrant {
+    /// The grant's type and a digest of the code.
+    public let identifier: String
     /// The services that this token is for, a part of those that were requested
     /// ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
     ///
@@ -215,12 +205,16 @@ public struct AuthorizationCodeGrant: ModuleGrant {
         self.code = code
         self.redirectURI = redirectURI
         self.codeVerifier = codeVerifier
-        name = "authorization_code \(code.fingerprint.hexadecimal)"
+        identifier = "authorization_code \(code.fingerprint.hexadecimal)"
     }
 
-    var isReusable: Bool { false }
+    /// Always `false`: the user would have to authorize the client again.
+    public var isRepeatable: Bool { false }
 
-    func form(at date: Date) throws -> [(name: String, value: String)]? {
+    /// Returns `grant_type`, code, redirect URI and code verifier; `nil` after the first use.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that isn't a URI.
+    public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()
         guard !isUsed.replace(with: true) else { return nil }
         return [

@@ -1,4 +1,4 @@
-package import Foundation
+public import Foundation
 public import FoundationNetworking
 public import Networking
 import Synchronization
@@ -49,8 +49,9 @@ public struct TokenExchangeGrant: RepeatableGrant {
     }
 
     package var subjectTokenType: String { subjectType.uri }
-    var name: String {
-        var parts = ["token_exchange", subjectName]
+    /// The grant's type, the parties, and the requested access.
+    public var identifier: String {
+        var parts = ["token_exchange", name]
         if let actor { parts.append("actor=\(actor.identifier)") }
         parts += audiences.map { "audience=\($0)" }
         parts += access.identifier
@@ -61,7 +62,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
     private let subject: any TokenSource
     private let subjectType: TokenType
     private let actor: Actor?
-    private let subjectName: String
+    private let name: String
     private let audiences: [String]
     private(set) var access: RequestedAccess
     private let requestedType: TokenType?
@@ -96,7 +97,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
     ) {
         self.subject = subject
         subjectType = subjectTokenType
-        subjectName = identifier
+        name = identifier
         self.actor = actor
         self.audiences = audiences
         access = RequestedAccess(
@@ -108,7 +109,11 @@ public struct TokenExchangeGrant: RepeatableGrant {
         requestedType = requestedTokenType
     }
 
-    func form(at date: Date) async throws -> [(name: String, value: String)]? {
+    /// Returns `grant_type`, the tokens and types of subject and actor, and the requested access.
+    ///
+    /// - Throws: The errors of the token sources; ``OAuth2Error`` with the code `malformedRequest`
+    ///   for an invalid scope or resource, or an additional parameter that the request sets.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await form(subject: subject.token(), actor: actor?.source.token())
     }
 

@@ -147,7 +147,7 @@ public struct ClientRegistrar: Sendable {
         read: (HTTPResponse) async throws -> Value
     ) async throws -> Value {
         var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
-        exchange.credential = token == nil ? .missingToken : .accessToken
+        exchange.credential = token == nil && method == .post ? .missingToken : .accessToken
         // Other methods may also rotate the token, and the response with the new one might be lost.
         exchange.isRepeatable = method == .get
         return try await exchange.value { _ in

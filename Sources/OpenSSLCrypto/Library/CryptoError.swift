@@ -64,7 +64,7 @@ package struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible 
         _ message: String,
         errors: [OpenSSLLibrary.QueuedError] = OpenSSLLibrary.drainedErrors()
     ) {
-        // Another code says what is wrong, so the function would tell a user nothing.
+        // Any other code names the fault, so the function's name would tell a user nothing.
         let text = code == .openSSL ? "\(message): \(function) failed" : message
         self.init(code, text, reasons: errors.map(\.description))
     }

@@ -24,9 +24,8 @@ package struct EtcdValues: Sendable {
         lifetime: Duration
     ) async throws -> String? {
         // In whole seconds, and at most ten years.
-        let (whole, part) = min(lifetime, .seconds(86_400 * 3_650)).components
-        let seconds = min(max(Int(clamping: whole), 0), 86_400 * 3_650 - 1) + (part > 0 ? 1 : 0)
-        let grant = EtcdRequest.grantLease(seconds: max(seconds, 1))
+        let (whole, part) = min(max(lifetime, .zero), .tenYears).components
+        let grant = EtcdRequest.grantLease(seconds: max(Int(whole) + (part > 0 ? 1 : 0), 1))
         guard let lease = try await storage.cluster.response(to: grant).lease else {
             throw EtcdFailure.malformed.error
         }

@@ -81,7 +81,7 @@ struct ArgumentParser {
     /// A request for help overrides all errors, but an option's value is never a request: a script
     /// that passes such text on must not mistake the help for its result.
     func parse(_ arguments: [String]) throws(UsageError) -> ParsedArguments {
-        var result = ParsedArguments(path: path)
+        var result = ParsedArguments(path: path, options: definition.allOptions)
         var rest = arguments == ["help"] ? [OptionDefinition.help.spelling] : arguments[...]
         var firstError: UsageError?
         while let argument = rest.popFirst() {

@@ -3,7 +3,15 @@ struct ParsedArguments: Sendable {
     private(set) var operands: [String] = []
     private var texts: [String: [String]] = [:]
 
-    init(path: [String]) { self.path = path }
+    private let options: [OptionDefinition]
+
+    init(path: [String], options: [OptionDefinition] = []) {
+        self.path = path
+        self.options = options
+    }
+
+    /// Returns whether the command has an option, given or not.
+    func accepts(_ option: OptionDefinition) -> Bool { options.contains { $0.longName == option.longName } }
 
     func value<Value>(of option: Option<Value>) -> Value? { values(of: option).last }
 

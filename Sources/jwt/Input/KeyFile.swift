@@ -44,7 +44,7 @@ struct KeyFile {
             content = try Self.describing(name) { try Self.json(text) }
         } else if let der = try Self.describing(name, "", { try OpenSSHKey.der(bytes) }) {
             content = .der(der)
-        } else if let text = String(validating: bytes, as: UTF8.self), text.includes("-----BEGIN ") {
+        } else if let text = String(validating: bytes, as: UTF8.self), text.contains("-----BEGIN ") {
             content = .pem(text)
         } else if Self.isPKCS12(bytes) {
             let command = "openssl pkcs12 -in \(ShellWord.quoted(name)) -noenc -nocerts -out key.pem"
@@ -127,7 +127,7 @@ struct KeyFile {
 
     var isPrivate: Bool {
         switch content {
-        case .pem(let text): text.includes("PRIVATE KEY-----")
+        case .pem(let text): text.contains("PRIVATE KEY-----")
         case .der(let bytes): !Self.isPublicDER(bytes)
         case .jwk(let jwk): jwk.isPrivate
         case .set(let set): set.keys.contains(where: \.isPrivate)
@@ -153,8 +153,7 @@ struct KeyFile {
         switch content {
         case .pem(let text):
             // The first certificate belongs to the key.
-            guard text.includes("-----BEGIN CERTIFICATE-----"),
-                let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
+            guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
                 let end = text[start...].firstRange(of: "-----END CERTIFICATE-----")?.upperBound
             else { return nil }
             encoded = Array(text[start..<end].utf8)
@@ -243,22 +242,6 @@ struct KeyFile {
             default: throw error
             }
         }
-    }
-}
-
-extension String {
-    /// Returns whether the text contains another one, compared as bytes.
-    ///
-    /// `contains` creates generic types, which is a fiftieth of the start-up.
-    func includes(_ part: String) -> Bool {
-        guard let first = part.utf8.first else { return true }
-        var rest = utf8[...]
-        while let start = rest.firstIndex(of: first) {
-            rest = rest[start...]
-            if rest.starts(with: part.utf8) { return true }
-            rest.removeFirst()
-        }
-        return false
     }
 }
 

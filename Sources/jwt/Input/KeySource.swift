@@ -80,7 +80,7 @@ struct KeySource: Equatable {
 
     init?(_ arguments: ParsedArguments, file: InputFile?, named name: String) throws(UsageError) {
         secretEncoding = arguments.value(of: Self.secret)
-        readsSecrets = !["token", "request", "sd", "dpop"].contains(arguments.path.dropFirst().first ?? "")
+        readsSecrets = arguments.accepts(Self.secret.definition)
         password = try PasswordSource(arguments, Self.password, prompt: Self.passwordPrompt)
         let variable = arguments.value(of: Self.environment)
         switch (file, variable) {

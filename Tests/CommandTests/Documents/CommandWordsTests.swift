@@ -17,7 +17,7 @@ struct CommandWordsTests {
     }()
 
     /// The words of the table as they are in a source: also without the beginning of a sentence
-    /// whose end is a text of its own.
+    /// whose end is another text.
     private static func spellings(of words: String) -> [String] {
         [words, words.replacing(#/^[,;] (or )?raise |^raise /#, with: "")]
     }

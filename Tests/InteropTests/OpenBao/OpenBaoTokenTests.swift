@@ -223,7 +223,7 @@ struct OpenBaoTokenTests {
         let authorized = NetworkClient(interceptors: [
             OAuth2Authenticator(source: StaticTokenSource(tokens.accessToken), resources: .everyHTTPSOrigin)
         ])
-        #expect(try await client.userInfo(subject: subject, authorized: authorized)["sub"] == subject)
+        #expect(try await client.userInfo(subject: subject, authorized: authorized).subject == subject)
 
         // A token for another client, a wrong secret, and the code of another request.
         let other = try await authorize()

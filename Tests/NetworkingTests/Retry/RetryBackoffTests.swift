@@ -112,7 +112,7 @@ struct RetryBackoffTests {
         after value: String?,
         status: Int = 503,
         date: String? = nil,
-        state: Retry.State = .empty
+        state: Retry.State = Retry.State()
     ) throws -> String {
         let url = try #require(URL(string: "http://a.example/"))
         var fields: HTTPHeaders = [:]

@@ -21,7 +21,7 @@ struct RetryPolicyTests {
     private func action(
         _ policy: Retry.Policy,
         after error: any Error,
-        _ state: Retry.State = .empty,
+        _ state: Retry.State = Retry.State(),
         method: HTTPMethod = .get
     ) -> Retry.Action {
         var request = request
@@ -126,7 +126,7 @@ struct RetryPolicyTests {
 
     @Test("Counts attempts and retries", .shows("0.12", "1.20", "4.13"))
     func counting() {
-        #expect(Retry.State.empty.retryCount == 0)
+        #expect(Retry.State().retryCount == 0)
         #expect(state(failures: 2).retryCount == 2)
         #expect(Retry.State(authenticationErrors: [error]).retryCount == 0)
     }

@@ -85,9 +85,9 @@ public struct TokenRecord: Sendable, ComparedByParts {
     ///
     /// - Parameter key: The record's key in the store, which ``init(parsing:for:)`` compares.
     /// - Returns: The bytes. They aren't encrypted and have the tokens and the key of their proofs.
-    public func serialized(for key: String) -> Data {
-        // Only a cipher can fail.
-        (try? TokenRecordCoding(cipher: nil).encode(self, key: key)).map { Data($0) } ?? Data()
+    /// - Throws: ``OAuth2Error``, after which the store must not write anything.
+    public func serialized(for key: String) throws(OAuth2Error) -> Data {
+        Data(try TokenRecordCoding(cipher: nil).encode(self, key: key))
     }
 
     var parts: [AnyHashable?] {

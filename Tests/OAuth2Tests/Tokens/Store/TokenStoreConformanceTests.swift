@@ -49,7 +49,7 @@ struct TokenStoreConformanceTests {
 
     @Test("A record's bytes are for one key and one format")
     func otherBytes() throws {
-        let data = TokenStoreConformance.sample.serialized(for: "k")
+        let data = try TokenStoreConformance.sample.serialized(for: "k")
         #expect(try TokenRecord(parsing: data, for: "k") == TokenStoreConformance.sample)
         #expect(throws: OAuth2Error(.storeDamaged, "")) { try TokenRecord(parsing: data, for: "K") }
         #expect(throws: OAuth2Error(.storeDamaged, "")) { try TokenRecord(parsing: data.dropLast(), for: "k") }
@@ -101,11 +101,12 @@ struct TokenStoreConformanceTests {
             _ key: String,
             expectedVersion: TokenRecordVersion?,
             record: TokenRecord
-        ) -> TokenRecordVersion? {
-            rows.withLock { rows in
+        ) throws -> TokenRecordVersion? {
+            let data = try record.serialized(for: key)
+            return rows.withLock { rows in
                 guard rows.byKey[Secret(key)]?.version == expectedVersion?.description else { return nil }
                 rows.writes += 1
-                rows.byKey[Secret(key)] = (record.serialized(for: key), String(rows.writes))
+                rows.byKey[Secret(key)] = (data, String(rows.writes))
                 return TokenRecordVersion(String(rows.writes))
             }
         }
