@@ -28,7 +28,7 @@ public struct TimeSource: Sendable {
     public static let system = TimeSource(
         now: { ContinuousClock.now },
         date: { Date() },
-        sleep: { try await Task.sleep(for: min($0, .tenYears), clock: .continuous) }
+        sleep: { try await Task.sleep(for: min($0, Duration.tenYears), clock: .continuous) }
     )
 }
 
