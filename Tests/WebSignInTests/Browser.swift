@@ -44,9 +44,11 @@ final class Shop: Sendable {
         approve: @escaping @Sendable (AuthenticatedUser) async throws -> JSONObject = { _ in [:] }
     ) throws {
         var configuration = MockAuthorizationServer.Configuration()
+        // With a clock that goes on, tokens of a slow test would come from the future.
+        configuration.time = time.timeSource
+        other = try .start(configuration: configuration, clients: [Self.client("partner")])
         configuration.signingAlgorithm = algorithm
         provider = try .start(configuration: configuration, clients: [Self.client("id")])
-        other = try .start(clients: [Self.client("partner")])
         store = InMemorySessions(timeSource: time.timeSource)
         signIn = try Self.instance(
             self.provider,

@@ -151,7 +151,7 @@ struct AuthorizationRequestTests {
             from: answer(to: request, "code=c%2B1&iss=https%3A%2F%2Fas.example"),
             of: Self.server
         )
-        let form = try #require(try await grant.parameters(at: Date()))
+        let form = try #require(try grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "code", "redirect_uri", "code_verifier"])
         #expect(
             form.map(\.value) == [
@@ -159,7 +159,7 @@ struct AuthorizationRequestTests {
                 request.codeVerifier.expose { $0 },
             ]
         )
-        #expect(try await grant.parameters(at: Date()) == nil)
+        #expect(try grant.parameters(at: Date()) == nil)
         #expect(!grant.isRepeatable)
     }
 

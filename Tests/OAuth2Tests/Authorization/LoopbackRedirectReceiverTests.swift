@@ -30,7 +30,7 @@ struct LoopbackRedirectReceiverTests {
         #expect(answer.headers["Content-Security-Policy"]?.contains("default-src 'none'") == true)
         let url = try await redirect
         let grant = try request.grant(from: url, of: AuthorizationRequestTests.server)
-        #expect(try await grant.parameters(at: Date())?.first { $0.name == "code" }?.value == "c+1")
+        #expect(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value == "c+1")
         // The receiver has stopped listening.
         await #expect(throws: NetworkError.self) { try await visit(receiver, "?code=d&state=\(request.state)") }
         await #expect(throws: OAuth2Error(.receiverFailed, "")) { try await receiver.redirect(for: request) }

@@ -50,7 +50,7 @@ struct GrantModuleTests {
                     client: fixture.network
                 )
                 let grant = try await request.grant(from: url, of: client.server)
-                let code = try #require(try await grant.parameters(at: Date())?.first { $0.name == "code" }?.value)
+                let code = try #require(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value)
                 return (request, Secret(code))
             }
             let (first, one) = try await request()

@@ -170,7 +170,7 @@ struct SignedResponseModuleTests {
                 URL(string: redirect.absoluteString + "&code=stolen&state=x&iss=https://evil.example")
             )
             let grant = try await request.grant(from: more, of: client.server, verifiedBy: verifier(fixture))
-            #expect(try await grant.parameters(at: Date())?.first { $0.name == "code" }?.value != "stolen")
+            #expect(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value != "stolen")
             let elsewhere = try #require(
                 URL(string: redirect.absoluteString.replacing("reports.example", with: "evil.example"))
             )

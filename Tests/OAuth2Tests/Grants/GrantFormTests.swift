@@ -221,7 +221,7 @@ struct GrantFormTests {
     @Test("A client's own grant has additional parameters")
     func ownAdditionalParameters() async throws {
         let grant = ClientCredentialsGrant(scope: "read", additionalParameters: ["audience": "https://api.example"])
-        let form = try #require(try await grant.parameters(at: Date()))
+        let form = try #require(try grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "scope", "audience"])
         #expect(form.last?.value == "https://api.example")
         #expect(grant.identifier != ClientCredentialsGrant(scope: "read").identifier)
