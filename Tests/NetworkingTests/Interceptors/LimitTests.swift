@@ -55,7 +55,7 @@ struct RateLimiterTests {
         #expect(time.sleeps.isEmpty)
         let single = RateLimiter(1, per: .seconds(Int64.max), timeSource: time.timeSource)
         for _ in 0..<20 { _ = try await client(single, transport).makeRequest(request) }
-        #expect(time.sleeps == Array(repeating: .seconds(86_400 * 36_500), count: 19))
+        #expect(time.sleeps == Array(repeating: .seconds(86_400 * 3_650), count: 19))
     }
 
     @Test("Each attempt waits for its turn")
