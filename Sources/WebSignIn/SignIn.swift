@@ -61,7 +61,7 @@ public struct SignIn: Sendable {
         ///
         /// The default is ``SignInPage/html``.
         public var page: @Sendable (SignInPage) -> String = { $0.html }
-        /// The source of time.
+        /// The source of time, also for the checks of ID tokens and logout tokens.
         public var timeSource = TimeSource.system
 
         /// Creates the default options.
@@ -128,14 +128,18 @@ public struct SignIn: Sendable {
             throw malformed("sessions must last at least 10 seconds, and not shorter than idle ones")
         }
         self.origin = origin
-        self.providers = providers
+        let date = options.timeSource.date
+        self.providers = providers.map { provider in
+            var provider = provider
+            provider.idTokens.currentDate = date
+            return provider
+        }
         self.options = options
         self.approve = approve
         cookieFormat = CookieFormat(isSecure: place.scheme == "https")
         attempts = try SealedValue("sign-in attempt", keys)
         signOuts = try SealedValue("sign-out", keys)
         book = SessionBook(sessions, keys, try SealedValue("session", keys), options, providers)
-        let date = options.timeSource.date
         logoutTokens = Dictionary(
             uniqueKeysWithValues: providers.map { ($0.name, LogoutTokenVerifier($0, currentDate: date)) }
         )

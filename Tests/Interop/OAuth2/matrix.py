@@ -7,6 +7,7 @@ for access tokens, an algorithm, the resource server, and the result.
 
 import importlib.metadata
 import pathlib
+import re
 import sys
 import textwrap
 
@@ -44,10 +45,11 @@ token_algorithms = ["`RS256`", "`PS256`", "`ES256`", "`ES384`", "`EdDSA`"]
 
 
 def wrapped(text, indent=0):
-    """The text in lines of at most 100 columns."""
+    """The text in lines of at most 100 columns, none of which ends within a code span."""
+    spans = re.sub("`[^`]*`", lambda span: span[0].replace(" ", "\0"), text)
     return textwrap.fill(
-        text, 100, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
+        spans, 100, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    ).replace("\0", " ")
 
 
 found, notes = {}, []
