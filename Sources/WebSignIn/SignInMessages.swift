@@ -228,8 +228,7 @@ public struct SignInPage: Sendable, Hashable {
     /// - Parameter text: The text.
     /// - Returns: The text for an element or a quoted attribute.
     public static func escaped(_ text: String) -> String {
-        text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
-            .replacingOccurrences(of: ">", with: "&gt;").replacingOccurrences(of: "\"", with: "&quot;")
-            .replacingOccurrences(of: "'", with: "&#39;")
+        text.replacingASCII("&", with: "&amp;").replacingASCII("<", with: "&lt;").replacingASCII(">", with: "&gt;")
+            .replacingASCII("\"", with: "&quot;").replacingASCII("'", with: "&#39;")
     }
 }

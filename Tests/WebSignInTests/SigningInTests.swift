@@ -382,6 +382,13 @@ struct SigningInTests {
         }
     }
 
+    @Test("Escapes markup in a text, also before combining marks")
+    func escaping() {
+        #expect(SignInPage.escaped("<a b=\"c\">'&'</a>") == "&lt;a b=&quot;c&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;")
+        let escaped = SignInPage.escaped("\"\u{301} onfocus='\u{200D}&\u{FE0F}")
+        #expect(escaped == "&quot;\u{301} onfocus=&#39;\u{200D}&amp;\u{FE0F}")
+    }
+
     @Test("A provider that is down gives a page, and the attempt can be completed later", .shows("WS26"))
     func providerDown() async throws {
         try await Shop().run { shop in

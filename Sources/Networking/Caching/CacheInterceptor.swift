@@ -198,6 +198,7 @@ struct CachePlan {
     private(set) var needsRenewal = false
     let request: HTTPRequest
     private let rules: CacheRequestRules
+    private let userAgent: String
 
     init?(_ request: HTTPRequest, _ operation: ClientOperation, removals: CacheRemovals) {
         guard [.get, .head, .query].contains(request.method), !operation.context.isStreamed,
@@ -215,6 +216,7 @@ struct CachePlan {
         guard !rules.ignoresCache else { return nil }
         self.key = key
         self.request = request
+        userAgent = operation.loop.options.userAgent
         removalCount = removals.count(for: key.url)
     }
 
@@ -252,8 +254,14 @@ struct CachePlan {
 
     /// [RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1).
     private func match(in all: [CachedResponse]) -> CachedResponse? {
-        all.filter { CacheVariant.of(request, fields: $0.varyingFields) == $0.variant }
-            .max { $0.responseTime < $1.responseTime }
+        all.filter { variant(of: request, $0.varyingFields) == $0.variant }.max { $0.responseTime < $1.responseTime }
+    }
+
+    /// The operation adds its `User-Agent` at the end of the chain.
+    private func variant(of request: HTTPRequest, _ fields: [String]) -> String? {
+        var request = request
+        request.headers.setDefault("User-Agent", userAgent)
+        return CacheVariant.of(request, fields: fields)
     }
 
     /// [RFC 9111 §4.3.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.1).
@@ -270,6 +278,8 @@ struct CachePlan {
 
     /// [RFC 9111 §4.3.2](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.2).
     private func conditionalResponse(from stored: CachedResponse, _ use: CacheUse, at now: Date) -> HTTPResponse? {
+        // RFC 9110 §13.2.1: conditions don't apply to other statuses.
+        guard stored.response.isSuccessful else { return nil }
         let headers = stored.response.headers
         if let tags = request.headers.combined("If-None-Match") {
             guard let tag = headers["ETag"], EntityTag.isListed(tag, in: tags) else { return nil }
@@ -321,7 +331,7 @@ struct CachePlan {
             CacheKey(sent, credentialFields: operation.credentialFields) == key,
             CacheRules.isStorable(response, hasCredentials: !key.credentials.isEmpty),
             let fields = CacheVariant.fields(response.headers),
-            let variant = CacheVariant.of(request, fields: fields), CacheVariant.of(sent, fields: fields) == variant
+            let variant = variant(of: request, fields), self.variant(of: sent, fields) == variant
         else { return nil }
         let entry = CachedResponse(
             response: response.withoutConnectionFields,

@@ -146,13 +146,14 @@ public struct URLPath: Sendable, Hashable, ExpressibleByStringInterpolation {
             of text: String,
             reading: (Substring) -> (encoded: String, octets: [UInt8])
         ) {
-            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            // By bytes: a slash and a following combining mark form one character.
+            let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             for (index, part) in parts.enumerated() {
                 if index > 0 {
                     endSegment()
                     encoded += "/"
                 }
-                let (written, octets) = reading(part)
+                let (written, octets) = reading(Substring(part))
                 encoded += written
                 segment += octets
             }

@@ -65,15 +65,23 @@ public struct HTTPResponse: Sendable {
     public var isSuccessful: Bool { (200...299).contains(status) }
 
     /// The header of the response as Foundation's type, which joins repeated fields with commas.
+    ///
+    /// It has no field whose name isn't a token, and no `Content-Type` or `Content-Disposition` of
+    /// more than 8 KiB: Foundation would need quadratic time for them.
     public var urlResponse: HTTPURLResponse {
-        let repeated = Dictionary(grouping: headers) { $0.name.lowercased() }.values
-        let fields = repeated.map { ($0[0].name, $0.map(\.value).joined(separator: ", ")) }
+        let repeated = Dictionary(grouping: headers.filter { HTTPSyntax.isToken($0.name) }) { $0.name.lowercased() }
+        var fields: [String: String] = [:]
+        for (name, repeated) in repeated {
+            let value = repeated.map(\.value).joined(separator: ", ")
+            let isParsed = name == "content-type" || name == "content-disposition"
+            if !isParsed || value.utf8.count <= 8_192 { fields[repeated[0].name] = value }
+        }
         guard
             let response = HTTPURLResponse(
                 url: url,
                 statusCode: status,
                 httpVersion: version,
-                headerFields: Dictionary(uniqueKeysWithValues: fields)
+                headerFields: fields
             )
         else {
             // swift-corelibs-foundation never returns nil here; the tests cover unusual arguments.

@@ -123,6 +123,17 @@ extension StringProtocol {
     }
 }
 
+extension String {
+    /// Returns the text with each occurrence of an ASCII character replaced.
+    ///
+    /// Foundation and the standard library replace whole characters. They don't find a quotation
+    /// mark that a combining mark follows.
+    package func replacingASCII(_ character: Unicode.Scalar, with other: String) -> String {
+        utf8.split(separator: UInt8(ascii: character), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }.joined(separator: other)
+    }
+}
+
 extension Span<UInt8> {
     /// Faster than the iterators of `String.UTF8View`.
     @inline(__always)

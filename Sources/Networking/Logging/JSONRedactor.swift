@@ -80,12 +80,26 @@ struct JSONRedactor {
                 if name.map(isSecret) ?? true {
                     guard replaceValue() else { return false }
                 }
-            default:
+            case 0x20, 0x09, 0x0A, 0x0D:
                 copy(1)
+            default:
+                guard let length = scalarLength else { return false }
+                copy(length)
             }
         }
         return containers.isEmpty
     }
+
+    /// `nil` unless there's a number or a literal, because a secret can follow anything else.
+    private var scalarLength: Int? {
+        let word = octets[position..<wordEnd]
+        let isScalar =
+            word.allSatisfy("+-.0123456789Ee".utf8.contains)
+            || ["true", "false", "null"].contains { word.elementsEqual($0.utf8) }
+        return word.isEmpty || !isScalar ? nil : word.count
+    }
+
+    private var wordEnd: Int { octets[position...].firstIndex(where: ",:]}[{\" \t\r\n".utf8.contains) ?? octets.count }
 
     private var next: UInt8? { position < octets.count ? octets[position] : nil }
 
@@ -158,8 +172,7 @@ struct JSONRedactor {
             case UInt8(ascii: ","), UInt8(ascii: ":"), 0x20, 0x09, 0x0A, 0x0D:
                 guard depth > 0 else { return false }
                 position += 1
-            default:
-                while let byte = next, !",:]}[{\" \t\r\n".utf8.contains(byte) { position += 1 }
+            default: position = wordEnd
             }
         } while depth > 0
         if octets[start..<position].elementsEqual("null".utf8) {

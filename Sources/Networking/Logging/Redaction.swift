@@ -121,9 +121,11 @@ public struct Redaction: Sendable {
         if type?.isJSON == true || looksLikeJSON {
             // A token request can have the parameters of its form as members.
             let isRequest = octets.firstRange(of: "\"grant_type\"".utf8) != nil
-            guard let redacted = JSONRedactor(octets, isSecret: { isSecret($0, isParameter: isRequest) }).redacted()
-            else { return nil }
-            return text(of: redacted)
+            if let redacted = JSONRedactor(octets, isSecret: { isSecret($0, isParameter: isRequest) }).redacted() {
+                return text(of: redacted)
+            }
+            // Other text can begin with a bracket, too.
+            if type?.isJSON == true { return nil }
         }
         switch type?.essence {
         case FormURLEncoded.contentType:

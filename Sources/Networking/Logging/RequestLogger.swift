@@ -49,7 +49,9 @@ public final class RequestLogger: ClientObserver {
         redaction: Redaction = .standard,
         maximumBodyLength: Int = 4_096,
         writesCurlCommands: Bool = false,
-        sink: @escaping @Sendable (String) -> Void = { FileHandle.standardError.write(Data("\($0)\n".utf8)) }
+        sink: @escaping @Sendable (String) -> Void = {
+            try? FileHandle.standardError.write(contentsOf: Data("\($0)\n".utf8))
+        }
     ) {
         self.level = level
         self.redaction = redaction
@@ -227,6 +229,6 @@ extension String {
     /// The text as one word of a POSIX shell (IEEE 1003.1, 2.2.2).
     fileprivate var shellQuoted: String {
         let isPlain = !isEmpty && utf8.allSatisfy { PercentEncoding.isUnreserved($0) || "/:@,+=".utf8.contains($0) }
-        return isPlain ? self : "'" + replacingOccurrences(of: "'", with: "'\\''") + "'"
+        return isPlain ? self : "'" + replacingASCII("'", with: "'\\''") + "'"
     }
 }

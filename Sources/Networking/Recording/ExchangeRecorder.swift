@@ -57,13 +57,18 @@ public final class ExchangeRecorder: HTTPTransport {
         maximumBodySize: Int = 10 << 20,
         timeSource: TimeSource = .system,
         reportFailure: @escaping @Sendable (any Error) -> Void = {
-            FileHandle.standardError.write(Data("ExchangeRecorder: a request wasn't recorded: \($0)\n".utf8))
+            let line = "ExchangeRecorder: a request wasn't recorded: \($0)\n"
+            try? FileHandle.standardError.write(contentsOf: Data(line.utf8))
         }
     ) throws {
         self.transport = transport
         self.timeSource = timeSource
         self.reportFailure = reportFailure
-        writer = HAREntryWriter(redaction: redaction, opaqueBodies: opaqueBodies, maximumBodySize: maximumBodySize)
+        writer = HAREntryWriter(
+            redaction: redaction,
+            opaqueBodies: opaqueBodies,
+            maximumBodySize: max(0, maximumBodySize)
+        )
         recording = try RecordingFile(in: folder, at: timeSource.date(), limit: sessionLimit)
     }
 

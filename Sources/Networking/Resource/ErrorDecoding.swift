@@ -34,7 +34,7 @@ public struct ErrorDecoding: Sendable {
         decoder: JSONDecoder = JSONDecoder()
     ) -> Self {
         Self { response in
-            response.body.isEmpty ? nil : try? decoder.decode(Failure.self, from: response.body)
+            response.body.isEmpty ? nil : try? decoder.decodeChecked(Failure.self, from: response.body)
         }
     }
 
@@ -94,7 +94,7 @@ public struct ProblemDetails: Error, Sendable, CustomStringConvertible, CustomRe
     }
 
     package init?(json: Data) {
-        guard let members = try? JSONDecoder().decode(Members.self, from: json) else { return nil }
+        guard let members = try? JSONDecoder().decodeChecked(Members.self, from: json) else { return nil }
         type = members.type?.value ?? "about:blank"
         title = members.title?.value
         status = members.status?.value

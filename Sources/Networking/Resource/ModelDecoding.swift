@@ -44,7 +44,9 @@ extension ModelDecoding where Model: Decodable & SendableMetatype {
     /// Returns a decoding of JSON.
     ///
     /// A response without content (204, 205, to `HEAD`, or an empty body) gives `nil` for an
-    /// optional model. For other models, it throws a ``NetworkError`` with the code `noData`.
+    /// optional model. For other models, it throws a ``NetworkError`` with the code `noData`. JSON
+    /// with a name of more than 256 bytes that aren't all ASCII isn't decoded, because that could
+    /// take minutes.
     ///
     /// - Parameters:
     ///   - model: The type of the model.
@@ -63,8 +65,53 @@ extension ModelDecoding where Model: Decodable & SendableMetatype {
                         + "decode an optional to allow this"
                 )
             }
-            return try decoder.decode(Model.self, from: response.body)
+            return try decoder.decodeChecked(Model.self, from: response.body)
         }
+    }
+}
+
+extension JSONDecoder {
+    /// Decodes JSON unless the time to hash its names could be quadratic.
+    func decodeChecked<Value: Decodable>(_ type: Value.Type, from json: Data) throws -> Value {
+        guard !json.hasExpensiveName else {
+            let context = DecodingError.Context(codingPath: [], debugDescription: "A name in the JSON is too long.")
+            throw DecodingError.dataCorrupted(context)
+        }
+        return try decode(type, from: json)
+    }
+}
+
+extension Data {
+    /// A name of more than 256 bytes that isn't ASCII.
+    ///
+    /// Foundation hashes the names, and hashing normalizes combining characters in quadratic time:
+    /// 0.6 seconds for 40 KB, and minutes for a megabyte.
+    fileprivate var hasExpensiveName: Bool {
+        let (bytes, quote) = (span, UInt8(ascii: "\""))
+        var (index, hasZero) = (0, false)
+        while index < bytes.count {
+            hasZero = hasZero || bytes[index] == 0
+            guard bytes[index] == quote else {
+                index += 1
+                continue
+            }
+            let start = index
+            var isPlain = true
+            index += 1
+            while index < bytes.count, bytes[index] != quote {
+                hasZero = hasZero || bytes[index] == 0
+                let isEscape = bytes[index] == UInt8(ascii: "\\")
+                isPlain = isPlain && bytes[index] < 0x80 && !isEscape
+                index += isEscape ? 2 : 1
+            }
+            index += 1
+            guard !isPlain, index - start > 258 else { continue }
+            var next = index
+            while next < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[next]) { next += 1 }
+            if next < bytes.count, bytes[next] == UInt8(ascii: ":") { return true }
+        }
+        // The names of UTF-16, which RFC 8259 doesn't allow, can't be found this way.
+        return hasZero && count > 16_384
     }
 }
 

@@ -60,7 +60,7 @@ public struct JSONValues<Value: Decodable & SendableMetatype>: AsyncSequence, Se
             }
             defer { count += 1 }
             do {
-                return try decoder.decode(Value.self, from: Data(bytes))
+                return try decoder.decodeChecked(Value.self, from: Data(bytes))
             } catch {
                 throw NetworkError(
                     .decoding,

@@ -71,7 +71,7 @@ public struct ServerSentEvent: Sendable, Hashable {
         decoder: JSONDecoder = JSONDecoder()
     ) throws -> Model {
         do {
-            return try decoder.decode(model, from: Data(data.utf8))
+            return try decoder.decodeChecked(model, from: Data(data.utf8))
         } catch {
             throw NetworkError(
                 .decoding,

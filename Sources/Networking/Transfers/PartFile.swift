@@ -98,6 +98,7 @@ final class PartFile: Sendable {
         let hasher = try HTTPDigest.Hasher(algorithms)
         var position = range.lowerBound
         while position < range.upperBound {
+            try Task.checkCancellation()
             let part = try file.read(min(range.upperBound - position, 1 << 20), at: position)
             guard !part.isEmpty else { break }
             try hasher.update(part)

@@ -1,5 +1,6 @@
 internal import CProcess
 import Glibc
+import Networking
 
 /// An open file; only this type and ``StagedFile`` pass pointers to system calls.
 struct FileDescriptor: ~Copyable {
@@ -218,6 +219,6 @@ enum ShellWord {
             default: "_@%+=:,./-".utf8.contains(byte)
             }
         }
-        return isPlain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
+        return isPlain ? path : "'" + path.replacingASCII("'", with: "'\\''") + "'"
     }
 }

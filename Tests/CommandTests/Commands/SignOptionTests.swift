@@ -126,7 +126,7 @@ struct SignOptionTests {
 
     @Test("Prints a fix that works in a shell for any file name")
     func pastedAdvice() throws {
-        for name in ["a b.jwk", "it's.jwk", "-k.jwk", "$(x).jwk", "ü.jwk"] {
+        for name in ["a b.jwk", "it's.jwk", "it'\u{301}s.jwk", "-k.jwk", "$(x).jwk", "ü.jwk"] {
             try folder.write(try SampleTokens.es256JWK(), to: name, mode: 0o644)
             let quoted = ShellWord.quoted(name)
             let script = """

@@ -164,6 +164,32 @@ struct CacheInterceptorTests {
         #expect(fixture.transport.requests[1].headers["If-None-Match"] == "\"2\"")
     }
 
+    @Test("Answers the request's conditions with a stored error, not with 304")
+    func conditionsOnError() async throws {
+        let fixture = CacheFixture(.status(404, headers: ["Cache-Control": "max-age=60", "ETag": "\"1\""]))
+        await expectStatus(404) { try await fixture.response() }
+        for (name, value) in [("If-None-Match", "*"), ("If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT")] {
+            await expectStatus(404) { try await fixture.response([name: value]) }
+        }
+        #expect(fixture.sent == 1)
+    }
+
+    @Test("Clients that share a cache get the responses to their own user agents")
+    func userAgents() async throws {
+        let (cache, time) = (MemoryResponseCache(), ManualTime().timeSource)
+        let headers = HTTPHeaders.fresh + ["Vary": "User-Agent"]
+        let transport = MockTransport(.text("to a", headers: headers), .text("to b", headers: headers))
+        for name in ["a", "b", "a", "b"] {
+            let client = NetworkClient(
+                transport: transport,
+                interceptors: [CacheInterceptor(cache: cache, timeSource: time)],
+                options: .init(timeout: nil, userAgent: UserAgent(applicationName: name), timeSource: time)
+            )
+            #expect(try await client.makeRequest(CacheFixture.request()) == Data("to \(name)".utf8))
+        }
+        #expect(transport.requests.count == 2)
+    }
+
     @Test("Doesn't store a response after a redirect, or a redirect")
     func redirects() async throws {
         let moved = HTTPHeaders.fresh + ["Location": "/other"]

@@ -48,6 +48,7 @@ struct URLPathTests {
     func literals() {
         #expect(url("/a;v=1/b:c@d/e,f!$&'()*+") == "https://a.example/api/a;v=1/b:c@d/e,f!$&'()*+")
         #expect(url("/a?b#c%20 \\ü") == "https://a.example/api/a%3Fb%23c%2520%20%5C%C3%BC")
+        #expect(url("/a/\u{301}b") == "https://a.example/api/a/%CC%81b")
     }
 
     @Test("Keeps a raw path unchanged")
@@ -60,7 +61,8 @@ struct URLPathTests {
         "Rejects a path that would address another resource",
         .shows("H2"),
         arguments: [
-            URLPath("/a/../b"), "..", "/./a", "/a/.", "/\(".")\(".")/a", "/.\(".")", "/a/\("..")/b", "/a/\(".")",
+            URLPath("/a/../b"), "/a/../\u{301}b", "..", "/./a", "/a/.", "/\(".")\(".")/a", "/.\(".")", "/a/\("..")/b",
+            "/a/\(".")",
             "/a/\("../../admin")", "/a/\("x/..")", "/a/\("..\\x")", "/a/\("x\\..\\y")", URLPath(segments: ["a", ".."]),
             "\(raw: "/a/../b")", "\(raw: "/a/%2e%2E/b")", "\(raw: "/a/.%2e")", "/a/\(raw: "..")",
         ]

@@ -44,6 +44,17 @@ struct ManyFieldsTests {
         #expect(stored.headers["Content-Type"] == "text/plain")
     }
 
+    @Test("Foundation's response has no field that takes quadratic time")
+    func expensive() throws {
+        let long = String(repeating: "a", count: 8_193)
+        let fields = ["Content-Type", "content-disposition", "X-A"].map { HTTPHeaders.Field(name: $0, value: long) }
+        let other = [HTTPHeaders.Field(name: "\u{E9}", value: "b"), HTTPHeaders.Field(name: "a b", value: "c")]
+        let response = try Self.response(fields + other).urlResponse
+        #expect(response.allHeaderFields.count == 1 && response.value(forHTTPHeaderField: "X-A") == long)
+        let short = HTTPHeaders.Field(name: "Content-Type", value: "text/plain; charset=utf-8")
+        #expect(try Self.response([short]).urlResponse.textEncodingName == "utf-8")
+    }
+
     @Test("Foundation's response joins repeated fields in their order")
     func repeated() throws {
         let fields = (0..<Self.count).map { HTTPHeaders.Field(name: "X-A", value: "\($0)") }

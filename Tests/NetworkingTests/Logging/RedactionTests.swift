@@ -108,7 +108,8 @@ struct RedactionTests {
         arguments: [
             #"{"token":"s3cret"#, #"{"token""#, #"{"token":"#, #"{"a":1]"#, #"{"a":[}"#, #"{"token" "s3cret"}"#,
             #"{"token":}"#,
-            #"{"token":{"a":1]"#, #"{"to\uD800ken":"#,
+            #"{"token":{"a":1]"#, #"{"to\uD800ken":"#, #"{"a":1 "token":"s3cret"}"#, "{'token':'s3cret'}",
+            "{token=s3cret}", "{token:s3cret}", "[token=s3cret]", "[a] token=s3cret", #"{"a":1} token=s3cret"#,
         ]
     )
     func brokenJSON(_ text: String) {
@@ -121,6 +122,9 @@ struct RedactionTests {
             (" \n{\"token\":\"s3cret\"}", "text/plain", " \n{\"token\":\"REDACTED\"}"),
             ("{\"token\":\"s3cret\"}", nil, "{\"token\":\"REDACTED\"}"),
             ("[{\"token\":\"s3cret\"}]", "text/html", "[{\"token\":\"REDACTED\"}]"),
+            ("[info] token=s3cret", "text/plain", "[info] token=REDACTED"),
+            ("{token=s3cret, a=b}", nil, "{token=REDACTED, a=b}"),
+            ("{\"a\":1 \"token\":\"s3cret\"}", "text/plain", "{\"a\":1 \"token\":\"REDACTED\"}"),
             (
                 "grant_type=x&client%5Fsecret=s3;cret&code=s3cret&a=b", "application/x-www-form-urlencoded",
                 "grant_type=x&client%5Fsecret=REDACTED&code=REDACTED&a=b"

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Glibc
 import MockNetworking
 import Networking
 import Synchronization
@@ -154,6 +155,18 @@ struct RequestLoggerTests {
         #expect(all[0].contains("Bearer s3cret"))
     }
 
+    @Test("Ignores that standard error is closed")
+    func closedError() async {
+        await #expect(processExitsWith: .success) {
+            close(STDERR_FILENO)
+            let client = NetworkClient(
+                transport: MockTransport(.text("ok")),
+                options: .init(observers: [RequestLogger()])
+            )
+            _ = try await client.makeRequest(URLRequest(url: URL(string: "http://a.example/")!))
+        }
+    }
+
     @Test("Logs the size of a body from the options")
     func optionsBody() async throws {
         let log = EventLog()
@@ -195,6 +208,18 @@ struct CurlCommandTests {
                 "X-Empty;", "--data-raw", "@not a file\n'quoted' $(id)\n", "http://[::1]:8080/a'b?x=$(id)&y=1;z", "",
             ]
         )
+    }
+
+    @Test("A shell parses quotation marks with combining marks unchanged")
+    func combiningMarks() throws {
+        let text = "'\u{301}; exit 1 #"
+        let url = try #require(URL(string: "http://a.example/"))
+        let request = HTTPRequest(method: .post, url: url, headers: ["X-A": text], body: .data(Data(text.utf8)))
+        let expected = [
+            "--globoff", "--path-as-is", "--request", "POST", "--header", "X-A: \(text)", "--data-raw", text,
+            "http://a.example/", "",
+        ]
+        #expect(try words(request.curlCommand(redaction: .insecureNone)) == expected)
     }
 
     @Test("Pipes binary data in only if nothing is redacted", .shows("H18"))

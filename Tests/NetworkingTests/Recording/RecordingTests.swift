@@ -255,11 +255,11 @@ struct RecordingTests {
         }
     }
 
-    @Test("Omits a body over the limit entirely", arguments: [true, false])
-    func largeBody(_ isStreamed: Bool) async throws {
+    @Test("Omits a body over the limit entirely", arguments: [true, false], [10, 0, -9])
+    func largeBody(_ isStreamed: Bool, _ limit: Int) async throws {
         try await withFolder { folder in
             let text = String(repeating: "x", count: 11)
-            let recorder = try recorder(MockTransport(.text(text)), folder, maximumBodySize: 10)
+            let recorder = try recorder(MockTransport(.text(text)), folder, maximumBodySize: limit)
             if isStreamed {
                 let stream = try await recorder.open(request("/"), limits: HTTPTransportLimits())
                 #expect(try await stream.body.collect(upTo: 100).count == 11)

@@ -172,6 +172,29 @@ struct ErrorDecodingTests {
         #expect(ProblemDetails(response(body, type: type)) == nil)
     }
 
+    @Test("Doesn't decode JSON with a long name that isn't ASCII")
+    func longNames() async throws {
+        let marks = String(repeating: "\u{301}", count: 128)
+        for name in [marks + "a", String(repeating: #"\u0301"#, count: 43)] {
+            let text = "{\"reason\":\"a\",\"\(name)\" :1}"
+            #expect(ProblemDetails(json: Data(text.utf8)) == nil)
+            #expect(ErrorDecoding.json(Failure.self).decode(response(text)) == nil)
+            #expect(throws: DecodingError.self) { try ModelDecoding.json(Failure.self).decode(response(text)) }
+            expectThrown(.decoding) { _ = try ServerSentEvent(data: text).decode(as: Failure.self) }
+            var values = HTTPResponseBody(Data(text.utf8)).values(of: Failure.self).makeAsyncIterator()
+            await expectFailure(.decoding) { try await values.next() }
+        }
+        let allowed = [marks: "b", String(repeating: "a", count: 9_999): marks + marks, "reason": "c"]
+        let json = try JSONEncoder().encode(allowed)
+        let decoding = ModelDecoding.json([String: String].self)
+        let url = URL(filePath: "/")
+        #expect(try decoding.decode(HTTPResponse(url: url, status: 200, body: json)) == allowed)
+        let other = try #require(String(data: json, encoding: .utf8)?.data(using: .utf16))
+        #expect(throws: DecodingError.self) {
+            try decoding.decode(HTTPResponse(url: url, status: 200, body: other))
+        }
+    }
+
     @Test("Descriptions don't contain the server's texts")
     func description() throws {
         let problem = try #require(

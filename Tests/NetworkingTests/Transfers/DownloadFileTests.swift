@@ -373,6 +373,20 @@ struct PartFileTests {
         return PartFile.Record(resource: "r", validator: validator, total: 3000, synchronized: 1000, boot: boot)
     }
 
+    @Test("A cancelled task stops computing the digest of a file")
+    func cancelledDigest() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/part-\(UUID().uuidString)"
+        let part = try PartFile(path: path, name: "a", resource: "r")
+        defer { part.remove() }
+        try part.append(Data(count: 9))
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try part.digest(by: [.sha256], in: 0..<9)
+        }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
     @Test("Every byte is usable if the machine didn't start again")
     func sameBoot() throws {
         #expect(try record(boot: "b").usableCount(of: 2000, boot: "b") == 2000)

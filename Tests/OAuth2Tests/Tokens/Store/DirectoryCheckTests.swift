@@ -52,6 +52,11 @@ struct DirectoryCheckTests {
             }
             chmod(0o755, store)
             check(store, says: [])
+            // A quotation mark and a combining mark form one character.
+            let other = directory.path + "/it'\u{301}s"
+            check(other, says: [])
+            chmod(0o770, other)
+            check(other, says: ["chmod go-w '\(directory.path)/it'\\''\u{301}s'"])
         }
     }
 
