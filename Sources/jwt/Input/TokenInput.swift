@@ -79,7 +79,9 @@ struct TokenInput: Equatable {
         return "the argument is the name of a file; to read the file, precede it with <"
     }
 
+    /// Returns the bytes without white space at either end and without a byte order mark.
     static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+        let bytes = bytes.withoutByteOrderMark
         guard let first = bytes.firstIndex(where: { !$0.isBlank }), let last = bytes.lastIndex(where: { !$0.isBlank })
         else { return [] }
         return first == 0 && last == bytes.count - 1 ? bytes : Array(bytes[first...last])

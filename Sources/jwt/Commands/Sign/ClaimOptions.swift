@@ -170,7 +170,7 @@ struct ClaimOptions {
     static var now: Int { Int(Date().timeIntervalSince1970) }  // reason: a clock
 
     static func object(in file: InputFile) throws(CommandFailure) -> JSONObject {
-        guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
+        guard let text = String(validating: try file.read().bytes.withoutByteOrderMark, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")
         }
         return try CommandFailure.reporting(at: "\(file.name): claims must be a JSON object") {
