@@ -113,11 +113,13 @@ struct ArgumentParser {
         _ rest: inout ArraySlice<String>,
         into result: inout ParsedArguments
     ) throws(UsageError) {
-        let name = text.prefix { $0 != "=" }
+        // By bytes: a combining character after the sign belongs to the value.
+        let end = text.utf8.firstIndex(of: UInt8(ascii: "=")) ?? text.endIndex
+        let name = text[..<end]
         guard let option = definition.allOptions.first(where: { $0.isNamed(name) }) else {
             throw unknownOption(String(name))
         }
-        let attached = name.endIndex == text.endIndex ? nil : String(text[name.endIndex...].dropFirst())
+        let attached = end == text.endIndex ? nil : String(text[text.utf8.index(after: end)...])
         if option.value == nil {
             if attached != nil { throw error("\(option.spelling) doesn't take a value") }
             try add("", to: option, of: &result)

@@ -121,7 +121,7 @@ struct JWSVerifyCommand {
             }
         verifier.understoodExtensions = understood
         verifier.limits.size = JWSGroup.sizeLimit
-        let text = Self.content(of: try token.read(limit: JWSGroup.sizeLimit))
+        let text = try token.read(limit: JWSGroup.sizeLimit)
         let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
         let verified = try CommandFailure.reporting(.rejected) {
             try verify(text, detached.map { Data($0) }, policy, verifier)
@@ -134,14 +134,6 @@ struct JWSVerifyCommand {
             "payload": .string(Base64URL.encode(Array(verified.payload))),
             "signatures": .number(JSONNumber(verified.signatures.count)),
         ])
-    }
-
-    /// Returns the JWS of a result of `jwt jws sign --json`, or the text.
-    private static func content(of text: String) -> String {
-        guard text.utf8.starts(with: "{\"jws\":".utf8),
-            let value = try? JSONObject(parsing: Array(text.utf8), limits: .document)["jws"]
-        else { return text }
-        return value.string ?? value.object?.serialized() ?? text
     }
 
     private static func verify(

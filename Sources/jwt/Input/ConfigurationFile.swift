@@ -35,7 +35,7 @@ struct ConfigurationFile {
             remedy: "go-w"
         )
         let document = try CommandFailure.reporting(at: "\(file.name): not a configuration file") {
-            try JSONObject(parsing: Data(content.bytes))
+            try JSONObject(parsing: Data(content.bytes.withoutByteOrderMark))
         }
         if let other = document.first(where: { $0.name != "profiles" })?.name {
             throw CommandFailure(.failed, "\(file.name): unknown member \(other); the only member is profiles")

@@ -145,3 +145,8 @@ struct BodySource: ArgumentValue, Equatable {
         return type == .typeRegular
     }
 }
+
+extension [UInt8] {
+    /// The bytes without the byte order mark with which programs of Windows begin text files.
+    var withoutByteOrderMark: [UInt8] { starts(with: [0xEF, 0xBB, 0xBF]) ? Array(dropFirst(3)) : self }
+}

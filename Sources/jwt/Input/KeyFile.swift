@@ -31,8 +31,7 @@ struct KeyFile {
         self.algorithmOption = algorithmOption
         self.password = password
         status = data.status
-        // Windows begins text files with this mark.
-        let bytes = data.bytes.starts(with: Self.byteOrderMark) ? Array(data.bytes.dropFirst(3)) : data.bytes
+        let bytes = data.bytes.withoutByteOrderMark
         let start = bytes.first { !$0.isBlank }
         guard let start else { throw CommandFailure(.failed, "\(name): the key is empty") }
         if let secretEncoding {
@@ -59,8 +58,6 @@ struct KeyFile {
             throw CommandFailure(.failed, "\(name): not a key in PEM, DER or JWK form" + advice)
         }
     }
-
-    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(name, algorithmOption) {

@@ -71,7 +71,7 @@ struct KeySetSource {
         switch place {
         case .file(let file):
             let content = try file.read()
-            let set = try Self.set(content.bytes, file.name, RSAKeyLimit.configuration)
+            let set = try Self.set(content.bytes.withoutByteOrderMark, file.name, RSAKeyLimit.configuration)
             if set.keys.contains(where: \.isPrivate),
                 let warning = content.status?.secretWarning(file.name, "private key")
             {

@@ -58,7 +58,7 @@ struct PasswordSource: Equatable {
         case .environment(let variable, let option): return try variable.value(for: option)
         case .file(let file):
             let content = try file.read()
-            let line = SecretEncoding.withoutLineBreak(content.bytes)
+            let line = SecretEncoding.withoutLineBreak(content.bytes.withoutByteOrderMark)
             guard !line.isEmpty else { throw CommandFailure(.failed, "\(file.name): contains no \(noun)") }
             guard let text = String(validating: line, as: UTF8.self) else {
                 throw CommandFailure(.failed, "\(file.name): the \(noun) isn't valid UTF-8")

@@ -45,10 +45,16 @@ struct TokenInput: Equatable {
         return Self.unwrapped(token)
     }
 
-    /// Returns the token in a line that `jwt sign` prints with `--json` or `--batch`, or the text.
+    /// Returns the token in the line that a command prints with `--json` or `--batch`, or the text.
     static func unwrapped(_ text: String) -> String {
-        guard text.utf8.starts(with: "{\"token\":".utf8) else { return text }
-        return (try? JSONObject(parsing: Array(text.utf8), limits: .document))?["token"]?.string ?? text
+        guard let name = ["token", "jws", "jwe"].first(where: { text.utf8.starts(with: "{\"\($0)\":".utf8) }) else {
+            return text
+        }
+        // The caller has limited the size.
+        var limits = JSONLimits.document
+        limits.size = text.utf8.count
+        let value = (try? JSONObject(parsing: Array(text.utf8), limits: limits))?[name]
+        return value?.string ?? value?.object?.serialized() ?? text
     }
 
     private func advice(on text: String) -> String? {
@@ -73,7 +79,9 @@ struct TokenInput: Equatable {
         return "the argument is the name of a file; to read the file, precede it with <"
     }
 
+    /// Returns the bytes without white space at either end and without a byte order mark.
     static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+        let bytes = bytes.withoutByteOrderMark
         guard let first = bytes.firstIndex(where: { !$0.isBlank }), let last = bytes.lastIndex(where: { !$0.isBlank })
         else { return [] }
         return first == 0 && last == bytes.count - 1 ? bytes : Array(bytes[first...last])

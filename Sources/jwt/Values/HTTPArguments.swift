@@ -67,7 +67,7 @@ struct HeaderField: ArgumentValue, Equatable {
     var isFile: Bool { source.file != nil }
 
     func fields() throws(CommandFailure) -> [HTTPHeaders.Field] {
-        let octets = try source.octets(limit: InputFile.sizeLimit)
+        let octets = try source.octets(limit: InputFile.sizeLimit).withoutByteOrderMark
         var fields: [HTTPHeaders.Field] = []
         for (index, line) in octets.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             let line = line.last == 0x0D ? line.dropLast() : line

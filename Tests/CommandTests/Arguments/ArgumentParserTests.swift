@@ -53,6 +53,7 @@ struct ArgumentParserTests {
     func attachedValues() throws {
         #expect(try parse("--file=-", "a").value(of: Self.file) == .standardInput)
         #expect(try parse("--name=a=b", "a").value(of: Self.name) == "a=b")
+        #expect(try parse("--name=\u{301}b", "a").value(of: Self.name) == "\u{301}b")
         #expect(try parse("--name=--verbose", "a").value(of: Self.name) == "--verbose")
     }
 

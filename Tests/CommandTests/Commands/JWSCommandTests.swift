@@ -33,7 +33,7 @@ struct JWSCommandTests {
         "Verifies what was signed, also with --json and of the maximum size",
         arguments: [
             "file", "--json file", "--json --format json file", "--json --unencoded-payload --format general file",
-            "large", "--format json medium",
+            "large", "--format json medium", "--json medium", "--json --format json medium",
         ]
     )
     func roundTrip(options: String) throws {

@@ -51,6 +51,12 @@ struct AssignmentTests {
         }
     }
 
+    @Test("Accepts a value that begins with a combining character")
+    func combiningValue() throws {
+        let assignment = try Assignment(argument: "a=\u{301}b")
+        #expect(assignment.name == "a" && assignment.value == "\u{301}b")
+    }
+
     @Test("Requires a name", arguments: ["", "a", "=", "=5"])
     func noName(text: String) {
         #expect(throws: ValueError(message: "must be NAME=VALUE")) { try Assignment(argument: text) }

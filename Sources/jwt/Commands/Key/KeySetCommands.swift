@@ -78,8 +78,9 @@ struct KeySetFile {
         mode = content.status.map { $0.mode & 0o777 }
         document = try CommandFailure.reporting(at: file.name) {
             // Reject a set that verifiers couldn't parse, instead of adding to it.
-            _ = try JWKSet(parsing: Data(content.bytes))
-            return try JSONObject(parsing: Data(content.bytes))
+            let document = Data(content.bytes.withoutByteOrderMark)
+            _ = try JWKSet(parsing: document)
+            return try JSONObject(parsing: document)
         }
     }
 
@@ -247,7 +248,9 @@ struct KeySetListCommand {
     private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
         let file = try KeySetGroup.file(arguments)
         let content = try file.read()
-        let set = try CommandFailure.reporting(at: file.name) { try JWKSet(parsing: Data(content.bytes)) }
+        let set = try CommandFailure.reporting(at: file.name) {
+            try JWKSet(parsing: Data(content.bytes.withoutByteOrderMark))
+        }
         let rows = set.keys.map(row)
         if console.writesJSON {
             try console.print(["keys": .array(rows.map { .object(object($0)) })])

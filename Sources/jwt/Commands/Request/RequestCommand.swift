@@ -121,8 +121,9 @@ struct RequestCommand: Sendable {
 
     private func run(on console: Console) throws {
         let signing = try signature?.interceptors(for: request.origins, console)
-        let fields = try request.fields(setsAuthorization: token != nil || aws != nil)
-        let log = try request.isVerbose ? [WireLog(console: console, redaction: request.redaction())] : []
+        let (fields, hiddenNames) = try request.fields(setsAuthorization: token != nil || aws != nil)
+        let redaction = Redaction.standard.adding(headers: hiddenNames)
+        let log = request.isVerbose ? [WireLog(console: console, redaction: redaction)] : []
         let access = try token?.access(console, interceptors: log)
         let body = try request.body()
         if token?.isInteractive == true {

@@ -134,16 +134,18 @@ struct RequestOptions: Sendable {
         return try data.map { data throws(CommandFailure) in try data.body() }
     }
 
-    /// Returns the redaction for `--verbose`, which also removes the values of fields from a file.
-    func redaction() throws(CommandFailure) -> Redaction {
-        let hidden = try headers.filter(\.isFile).map { header throws(CommandFailure) in try header.fields() }.joined()
-        return Redaction.standard.adding(headers: hidden.map(\.name))
-    }
-
-    func fields(setsAuthorization: Bool) throws(CommandFailure) -> HTTPHeaders {
+    /// Returns the header fields, and the names of those whose values `--verbose` hides.
+    ///
+    /// Those are from files. Each file is read once, because standard input and pipes have nothing
+    /// to read again.
+    func fields(setsAuthorization: Bool) throws(CommandFailure) -> (fields: HTTPHeaders, hiddenNames: [String]) {
         var fields = HTTPHeaders()
-        for field in try headers.map({ header throws(CommandFailure) in try header.fields() }).joined() {
-            fields.append(name: field.name, value: field.value)
+        var hiddenNames: [String] = []
+        for header in headers {
+            for field in try header.fields() {
+                fields.append(name: field.name, value: field.value)
+                if header.isFile { hiddenNames.append(field.name) }
+            }
         }
         for name in ["Authorization", "DPoP"] where setsAuthorization && fields[name] != nil {
             throw CommandFailure(.failed, "the command sets \(name) itself; remove this header field")
@@ -152,7 +154,7 @@ struct RequestOptions: Sendable {
             if json != nil { fields["Content-Type"] = "application/json" }
             if data != nil { fields["Content-Type"] = FormURLEncoded.contentType }
         }
-        return fields
+        return (fields, hiddenNames)
     }
 
     /// Returns the redirect policy, by which only fields that never are secrets reach other

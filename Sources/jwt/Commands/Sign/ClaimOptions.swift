@@ -170,7 +170,7 @@ struct ClaimOptions {
     static var now: Int { Int(Date().timeIntervalSince1970) }  // reason: a clock
 
     static func object(in file: InputFile) throws(CommandFailure) -> JSONObject {
-        guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
+        guard let text = String(validating: try file.read().bytes.withoutByteOrderMark, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")
         }
         return try CommandFailure.reporting(at: "\(file.name): claims must be a JSON object") {
@@ -206,11 +206,12 @@ struct Assignment: ArgumentValue {
     let value: JSONValue
 
     init(argument: String) throws(ValueError) {
-        guard let equals = argument.firstIndex(of: "="), equals != argument.startIndex else {
+        // By bytes: a combining character after the sign belongs to the value.
+        guard let equals = argument.utf8.firstIndex(of: UInt8(ascii: "=")), equals != argument.startIndex else {
             throw ValueError(message: "must be NAME=VALUE")
         }
         name = String(argument[..<equals])
-        let text = String(argument[equals...].dropFirst())
+        let text = String(argument[argument.utf8.index(after: equals)...])
         if let json = JSONValue(text: text) {
             value = json
         } else if Self.isMeantAsJSON(text) {

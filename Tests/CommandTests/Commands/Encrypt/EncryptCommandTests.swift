@@ -48,6 +48,12 @@ struct EncryptCommandTests {
         }
     }
 
+    @Test("Decrypts what was encrypted with --json", arguments: ["", "--format json", "--format general"])
+    func jsonOutput(form: String) throws {
+        let script = "jwt encrypt --json -k public.pem \(form) file | jwt decrypt -k key.pem | cmp - file && echo same"
+        #expect(try shell(script) == .success("same\n"))
+    }
+
     @Test(
         "Uses the preferred algorithm of a key that doesn't state one",
         arguments: [

@@ -60,6 +60,18 @@ struct RequestCommandTests {
         #expect(requests[0].headers["Accept"] == "text/plain")
     }
 
+    @Test("Hides the values of header fields from standard input with --verbose")
+    func hiddenInput() async throws {
+        scene.api.onAnyMethod("/reports", scene.authorization.protecting { _ in .status(204) })
+        let flags = scene.flags.map { "'\($0)'" }.joined(separator: " ")
+        let result = try await scene.shell(
+            "printf 'X-Key: hidden\\n' | jwt request -v '\(scene.origin)/reports' -H @- \(flags)"
+        )
+        #expect(result.status == 0, "\(result)")
+        #expect(result.errors.contains("> X-Key: REDACTED") && !result.errors.contains("hidden"), "\(result)")
+        #expect(scene.api.requests.last?.headers["X-Key"] == "hidden")
+    }
+
     @Test("Shows what was sent and received with --verbose, without secrets")
     func verbose() async throws {
         scene.api.on(
