@@ -60,9 +60,7 @@ public struct RequestSigner: WireInterceptor, RetryVoter {
     /// The whole attempt is repeated, because a proof of possession is valid for one request.
     public func evaluateFailedRequest(_ failure: FailedRequest) -> Retry.Action {
         let request = failure.request
-        // The target of a redirect to another origin got no signature, so it may not ask for one.
-        guard let demand = Self.demand(failure.error), let response = failure.response,
-            (try? isSigned(response.url, after: response.redirects)) ?? false,
+        guard let demand = Self.demand(failure.error), (try? isSigned(request.url, after: [])) ?? false,
             !failure.context.retryState.authenticationErrors.contains(where: { Self.demand($0) != nil })
         else { return .none }
         let demands = SignatureDemand.acceptable(

@@ -393,23 +393,6 @@ struct RequestSignerTests {
         }
     }
 
-    @Test("doesn't answer the target of a redirect to another origin, which gets no signature")
-    func challengeElsewhere() async throws {
-        try await withServer { setting in
-            try await withLoopbackServer { other in
-                let demand = #"sig9=("@method" "@target-uri");created;nonce="n""#
-                other.onAnyMethod("/to") { _ in .status(401, headers: ["Accept-Signature": demand]) }
-                let target = other.url(for: "/to").absoluteString
-                setting.server.on("/from", setting.verifier) { _, _ in .status(307, headers: ["Location": target]) }
-                await #expect(throws: ServerError.self) {
-                    _ = try await setting.client().makeRequest(setting.request("/from"))
-                }
-                #expect(setting.server.requests.map(\.code) == [nil])
-                #expect(other.requests.count == 1)
-            }
-        }
-    }
-
     // MARK: OAuth
 
     @Test("covers the access token and the DPoP proof of an authenticator, also after a challenge")
