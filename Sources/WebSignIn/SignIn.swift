@@ -61,7 +61,7 @@ public struct SignIn: Sendable {
         ///
         /// The default is ``SignInPage/html``.
         public var page: @Sendable (SignInPage) -> String = { $0.html }
-        /// The source of time, also for the checks of ID tokens and logout tokens.
+        /// The source of time, also for checks of ID tokens, logout tokens and signed responses.
         public var timeSource = TimeSource.system
 
         /// Creates the default options.
@@ -132,6 +132,7 @@ public struct SignIn: Sendable {
         self.providers = providers.map { provider in
             var provider = provider
             provider.idTokens.currentDate = date
+            provider.responseVerifier?.currentDate = date
             return provider
         }
         self.options = options

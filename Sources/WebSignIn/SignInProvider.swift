@@ -194,7 +194,7 @@ struct LogoutTokenVerifier: Sendable {
         policy.leeway = .seconds(60)
         policy.maximumAge = Duration(clampingSeconds: LogoutMark.tokenAge)
         policy.currentDate = currentDate
-        verifier = RemoteJWTVerifier(keys: provider.keys)
+        verifier = RemoteJWTVerifier(keys: provider.keys.of(issuer: provider.issuer))
         idTokens = provider.idTokens
         self.policy = policy
     }

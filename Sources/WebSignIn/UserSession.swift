@@ -142,6 +142,13 @@ struct SessionRecord: Codable, Sendable {
 
 /// The tokens of one session, in the store of the sessions, so that they end with it.
 struct SessionTokenStore: TokenStore {
+    /// The session has ended or hasn't begun: the tokens of a refresh that was under way aren't
+    /// stored, but revoked.
+    private static let missing = VersionedTokenRecord(
+        record: TokenRecord(accessToken: Secret(""), expiration: Date(timeIntervalSince1970: 0), end: .signedOut),
+        version: TokenRecordVersion("")
+    )
+
     let store: any SessionStore
     let coding: TokenRecordCoding
     let name: String
@@ -152,7 +159,7 @@ struct SessionTokenStore: TokenStore {
     var isSharedByHosts: Bool { store.isSharedByHosts }
 
     func load(_ key: String) async throws -> VersionedTokenRecord? {
-        guard let stored = try await store.read(name) else { return nil }
+        guard let stored = try await store.read(name) else { return Self.missing }
         return VersionedTokenRecord(
             record: try coding.decodeRecord(Array(stored.value.utf8), key: name),
             version: TokenRecordVersion(stored.version)
@@ -169,7 +176,7 @@ struct SessionTokenStore: TokenStore {
         return try await store.write(
             value,
             for: name,
-            replacing: expectedVersion?.description,
+            replacing: expectedVersion == Self.missing.version ? nil : expectedVersion?.description,
             lifetime: max(left, .seconds(1))
         ).map(TokenRecordVersion.init)
     }

@@ -42,6 +42,40 @@ struct ProviderTests {
         }
     }
 
+    @Test("Checks signed responses by the clock of the options")
+    func clock() async throws {
+        try await Shop({ _, provider in
+            provider.responseVerifier = SignedResponseVerifier(
+                keys: .discovered(by: AuthorizationServerDiscovery(issuer: provider.idTokens.issuer)),
+                algorithms: [.es256]
+            )
+        }).run { shop in
+            shop.time.setDate(Date().addingTimeInterval(-86_400))
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            #expect(await browser.send("GET", callback).status == 303)
+            #expect(await browser.user == "ada")
+        }
+    }
+
+    @Test("Verifies logout tokens with the keys that the issuer publishes")
+    func publishedKeys() async throws {
+        try await Shop({ _, provider in
+            provider = SignInProvider(
+                "id",
+                client: provider.client,
+                idTokens: provider.idTokens,
+                keys: .published,
+                scope: provider.scope
+            )
+        }).run { shop in
+            let token = try shop.provider.issueLogoutToken(clientID: "shop-id", subject: "ada")
+            let body = "logout_token=\(token)"
+            let response = await Browser(shop).send("POST", "/auth/id/back-channel-logout", [], body: body)
+            #expect(response.status == 200)
+        }
+    }
+
     @Test("A provider that can't be used as it's configured is the server's error")
     func misconfigured() async throws {
         try await Shop({ _, provider in provider.additionalParameters["state"] = "x" }).run { shop in

@@ -3,6 +3,7 @@ import MockNetworking
 import Networking
 import OAuth2
 import SharedStores
+import Synchronization
 import TestSupport
 import Testing
 import TokenGeneration
@@ -38,6 +39,23 @@ struct SigningOutTests {
             #expect(await other.send("GET", back + "x").error?.code == .logoutUnconfirmed)
             #expect(await browser.send("GET", back).location == "/")
             #expect(browser.cookies.isEmpty)
+        }
+    }
+
+    @Test("Tokens that another host refreshes meanwhile don't come back")
+    func refreshUnderWay() async throws {
+        try await Shop().run { shop in
+            let browser = Browser(shop)
+            let callback = try await browser.callback()
+            shop.provider.misbehave(.members(["expires_in": 0]))
+            await browser.send("GET", callback)
+            let store = InterruptedSessions(shop.store) {
+                await browser.send("POST", "/auth/sign-out", Browser.ownForm)
+            }
+            let session = try #require(await browser.session(at: try shop.anotherHost(store: store)))
+            _ = try await session.authenticator.accessToken()
+            #expect(browser.session == nil)
+            #expect(shop.store.contents.keys.allSatisfy { !$0.hasPrefix("tokens-") })
         }
     }
 
@@ -313,4 +331,37 @@ struct SigningOutTests {
             #expect(await browser.user == nil)
         }
     }
+}
+
+/// A store in which something happens just before the new tokens of a refresh are written.
+private final class InterruptedSessions: SessionStore {
+    private let sessions: InMemorySessions
+    private let writes = Mutex(0)
+    private let interruption: @Sendable () async -> Void
+
+    init(_ sessions: InMemorySessions, interruption: @escaping @Sendable () async -> Void) {
+        self.sessions = sessions
+        self.interruption = interruption
+    }
+
+    func read(_ key: String) -> StoredSessionValue? { sessions.read(key) }
+
+    func write(
+        _ value: String,
+        for key: String,
+        replacing version: String?,
+        lifetime: Duration
+    ) async throws -> String? {
+        if key.hasPrefix("tokens-") {
+            let number = writes.withLock { writes in
+                writes += 1
+                return writes
+            }
+            // The first write records that the refresh token is about to be sent.
+            if number == 2 { await interruption() }
+        }
+        return try sessions.write(value, for: key, replacing: version, lifetime: lifetime)
+    }
+
+    func remove(_ key: String) { sessions.remove(key) }
 }

@@ -155,7 +155,11 @@ public final class OAuth2Authenticator: URLRequestAuthenticator, ObservableInter
         for source in all { source.signOut() }
         wider.withLock { $0 = [:] }
         journal.add(.signedOut)
-        try await grantSource?.signOut()
+        var failure: (any Error)?
+        for source in all {
+            do { try await (source.source as? GrantTokenSource)?.signOut() } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
         // The store is empty now, so tokens that appear in it later come from a new sign-in.
         for source in all { source.lookAgain() }
     }

@@ -261,7 +261,11 @@ extension OAuth2Client {
         guard parameters.allSatisfy({ $0.name != "request_uri" }) else {
             throw OAuth2Error(.malformedRequest, "a pushed request can't be pushed again (RFC 9126 §2.1)")
         }
-        let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
+        // A signed request has all other parameters (RFC 9126 §3).
+        let isSigned = parameters.contains { $0.name == "request" }
+        let form =
+            [("client_id", clientID)]
+            + parameters.filter { isSigned ? $0.name == "request" : $0.name != "client_id" }
         let pushed = timing.timeSource.now()
         return try await post(form, to: \.pushedAuthorizationRequestEndpoint, place: place) { response in
             let answer = try AnswerMembers(response, from: place)

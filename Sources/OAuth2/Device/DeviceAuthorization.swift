@@ -253,6 +253,11 @@ struct DevicePolling {
 
     mutating func next(after error: OAuth2Error) -> Step {
         switch (error.code, error.serverCode) {
+        // First, because some servers send it with 429.
+        case (_, "slow_down"):
+            unanswered = 0
+            interval += .seconds(5)
+            return .wait(max(interval, error.retryAfter ?? .zero), .slowedDown)
         case (.serverUnreachable, _), (.serverTransient, _):
             unanswered += 1
             // The delay doubles each time, up to about the time that a user is willing to wait.
@@ -261,10 +266,6 @@ struct DevicePolling {
         case (_, "authorization_pending"):
             unanswered = 0
             return .wait(interval, .pending)
-        case (_, "slow_down"):
-            unanswered = 0
-            interval += .seconds(5)
-            return .wait(interval, .slowedDown)
         case (_, "access_denied"): return .fail(error.coded(.authorizationDenied))
         case (_, "expired_token"): return .fail(error.coded(.authorizationExpired))
         default: return .fail(error)

@@ -276,6 +276,20 @@ public struct UserGrant: RefreshedGrant {
 
 extension RequestedAccess {
     func fullIdentifier(_ names: String...) -> String {
-        (names + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joined(separator: "\n")
+        (names + (scope.map { ["scope=\($0)"] } ?? []) + identifier).joinedAsLines
+    }
+}
+
+extension [String] {
+    /// The parts of an identifier, one per line.
+    ///
+    /// Further lines of a part are indented, so that no user's name can look like another user's
+    /// name and access.
+    var joinedAsLines: String {
+        map { part in
+            part.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map(Substring.init)
+                .joined(separator: "\n ")
+        }
+        .joined(separator: "\n")
     }
 }

@@ -108,7 +108,7 @@ public struct ClientCredentialsGrant: RepeatableGrant {
 
     /// The grant's type and the requested access.
     public var identifier: String {
-        (["client_credentials \(access.scope ?? "")"] + access.identifier).joined(separator: "\n")
+        (["client_credentials \(access.scope ?? "")"] + access.identifier).joinedAsLines
     }
 
     /// Returns `grant_type` and the requested access.

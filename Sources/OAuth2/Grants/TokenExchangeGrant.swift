@@ -57,7 +57,7 @@ public struct TokenExchangeGrant: RepeatableGrant {
         parts += access.identifier
         if let scope = access.scope { parts.append("scope=\(scope)") }
         if let requestedType { parts.append("requested_token_type=\(requestedType.uri)") }
-        return parts.joined(separator: "\n")
+        return parts.joinedAsLines
     }
     private let subject: any TokenSource
     private let subjectType: TokenType

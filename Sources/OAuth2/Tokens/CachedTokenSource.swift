@@ -96,12 +96,11 @@ public final class CachedTokenSource: WrappingTokenSource {
 
     private func step(at now: ContinuousClock.Instant, _ requirements: TokenRequirements) -> Step {
         lifecycle.withLock { lifecycle in
-            var step = lifecycle.acquire(at: now)
-            if case .use(let token) = step, requirements.isUnwanted(token.value) {
+            // First, because a refresh ahead of expiry is for callers that use the token meanwhile.
+            if let token = lifecycle.held?.token, requirements.isUnwanted(token.value) {
                 lifecycle.reject(token.value.fingerprint)
-                step = lifecycle.acquire(at: now)
             }
-            switch step {
+            switch lifecycle.acquire(at: now) {
             case .use(let token):
                 return .use(token)
             case .useAndStart(let token, let id):

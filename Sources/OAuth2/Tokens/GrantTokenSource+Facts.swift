@@ -57,8 +57,9 @@ extension GrantTokenSource {
     private func isUsedUp() async throws -> Bool {
         do {
             let parameters = try await grant.parameters(at: client.timing.timeSource.date())
+            guard parameters != nil else { return true }
             grant.details?.parametersWereNotSent()
-            return parameters == nil
+            return false
         } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
             return true
         }

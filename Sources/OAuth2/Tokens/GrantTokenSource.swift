@@ -307,11 +307,6 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
         var record = record
         record.epoch = try Self.randomText()
         try await inSection { [record] in
-            self.state.withLock { state in
-                state.unsaved = nil
-                state.refusal = nil
-                state.boundKey = nil
-            }
             for _ in 1...Self.changes {
                 let version: TokenRecordVersion?
                 do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
@@ -320,7 +315,12 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
                     version = nil
                 }
                 if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: record) != nil {
-                    return
+                    // Not before: a failed sign-in must not lose a rotated token that isn't saved.
+                    return self.state.withLock { state in
+                        state.unsaved = nil
+                        state.refusal = nil
+                        state.boundKey = nil
+                    }
                 }
             }
             throw Self.changing

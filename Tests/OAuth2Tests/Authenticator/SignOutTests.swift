@@ -89,6 +89,38 @@ struct SignOutTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
+    @Test("Looking whether a sign-in is needed doesn't make a used code usable again")
+    func needsSignInAfterCode() async throws {
+        let fixture = OAuth2Fixture(steps: [.tokens("a1")])
+        let code = AuthorizationCodeGrant(
+            code: Secret("c0de"),
+            redirectURI: "urn:a",
+            codeVerifier: try CodeVerifier(),
+            idToken: .none
+        )
+        let authenticator = fixture.authenticator(grant: code)
+        #expect(try await !authenticator.needsSignIn)
+        #expect(try await authenticator.text() == "a1")
+        fixture.time.advance(by: .seconds(3600))
+        for _ in 1...2 { #expect(try await authenticator.needsSignIn) }
+        #expect(await failureCode { try await authenticator.text() } == .reauthenticationRequired)
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("Signing out also deletes tokens with the scope that a resource demanded")
+    func demandedTokens() async throws {
+        let challenge = #"Bearer error="insufficient_scope", scope="write""#
+        let fixture = OAuth2Fixture(answers: [
+            .status(403, headers: ["WWW-Authenticate": challenge]), .status(200),
+        ])
+        let store = ProbedTokenStore()
+        let authenticator = fixture.authenticator(store: store, options: .obtaining(scope: "write"))
+        _ = try await fixture.client(authenticator).makeRequest(URLRequest(url: OAuth2Fixture.api))
+        #expect(store.written.count == 2)
+        try await authenticator.signOut()
+        #expect(store.removals == 2)
+    }
+
     @Test("Reports a store that can't be read instead of asking the user to sign in")
     func needsSignInWithoutStore() async throws {
         let fixture = OAuth2Fixture()

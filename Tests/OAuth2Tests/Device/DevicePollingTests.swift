@@ -48,6 +48,19 @@ struct DevicePollingTests {
         )
     }
 
+    @Test("Adds 5 s after slow_down with the status 429 too, and waits as long as Retry-After says")
+    func slowedDownByStatus() async throws {
+        let slowDown = #"{"error":"slow_down"}"#
+        let fixture = DeviceFixture([
+            Self.start, .error("slow_down", status: 429), .error("authorization_pending"),
+            .json(slowDown, status: 429, headers: ["Retry-After": "40"]), .error("authorization_pending"),
+            .tokens("access"),
+        ])
+        let device = try await fixture.client.authorizeDevice()
+        _ = try await fixture.client.tokens(for: device)
+        #expect(fixture.pauses == [5, 10, 10, 40, 15].map { .seconds($0) })
+    }
+
     @Test(
         "Each final error code has its own error",
         arguments: [

@@ -152,6 +152,8 @@ struct PushedRequestTests {
         _ = try await fixture.oauth.push(parameters: signed.parameters)
         let text = try #require(signed.parameters.last?.value)
         #expect(fixture.forms[0].contains("request=\(text)"))
+        // RFC 9126 §3: all others are in the signed request.
+        #expect(FormURLEncoded.decode(fixture.forms[0])?.map(\.name) == ["client_id", "request"])
         var dumped = "\(signed)"
         dump(signed, to: &dumped)
         #expect(!dumped.contains(text) && dumped.contains("api"))

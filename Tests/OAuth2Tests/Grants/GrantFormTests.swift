@@ -28,6 +28,18 @@ struct GrantFormTests {
         #expect(ClientCredentialsGrant(scope: "a").identifier == "client_credentials a")
     }
 
+    @Test("A name with a line break makes no identifier of a grant with other access")
+    func lineBreaks() {
+        let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
+        let grants: [any Grant] = [
+            UserGrant(identifier: "ada", scope: "read"), UserGrant(identifier: "ada\nscope=read"),
+            UserGrant(identifier: "ada\r", scope: "read"), UserGrant(identifier: "ada\r\nscope=read"),
+            TokenExchangeGrant(subject: source, identifier: "ada", audiences: ["api"]),
+            TokenExchangeGrant(subject: source, identifier: "ada\naudience=api"),
+        ]
+        #expect(Set(grants.map { Secret($0.identifier) }).count == grants.count)
+    }
+
     @Test("Sends each grant's type and parameters", .shows("RFC 7523 §2.1, RFC 7522 §2.1"))
     func forms() async throws {
         let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))

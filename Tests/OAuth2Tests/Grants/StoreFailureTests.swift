@@ -47,6 +47,20 @@ struct StoreFailureTests {
         #expect(try await authenticator.text() == "a1")
     }
 
+    @Test("A failed sign-in keeps a refresh token that couldn't be stored")
+    func failedSignIn() async throws {
+        let fixture = OAuth2Fixture(steps: (1...2).map { .tokens("a\($0)", refresh: "refresh-\($0)") })
+        let authenticator = fixture.authenticator(grant: grant, store: store)
+        store.fail(.write, .write, .write)
+        #expect(try await authenticator.text() == "a1")
+        store.fail(.load)
+        #expect(await failureCode { try await authenticator.signIn(with: Secret("other")) } == .storeFailed)
+        fixture.time.advance(by: .seconds(3600))
+        #expect(try await authenticator.text() == "a2")
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        await fixture.runOut()
+    }
+
     @Test("Repeats a failed write in the background")
     func savedBeside() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])

@@ -50,6 +50,14 @@ struct TokenSourceTests {
         #expect(try await text(source) == "t-3")
     }
 
+    @Test("A cached source never returns the token that a caller replaces, also shortly before its expiry")
+    func replacedAheadOfExpiry() async throws {
+        let source = CachedTokenSource(counting("t"), timing: .init(timeSource: time.timeSource, random: { 0 }))
+        let kept = try await source.token()
+        time.advance(by: .seconds(3500))
+        #expect(try await text(source, .replacing(kept)) == "t-2")
+    }
+
     @Test("A closure's error becomes the cause of an OAuth2Error")
     func closureFails() async throws {
         struct Failure: Error {}

@@ -208,7 +208,7 @@ public struct TokenRecordVersion: Sendable, Hashable, CustomStringConvertible {
 
 /// A token store in memory, which several authenticators can share.
 public final class InMemoryTokenStore: TokenStore {
-    private let records = Mutex<(byKey: [String: VersionedTokenRecord], lastVersion: Int)>(([:], 0))
+    private let records = Mutex<(byKey: [ByteComparedString: VersionedTokenRecord], lastVersion: Int)>(([:], 0))
     private let sections: ExclusiveSections
 
     /// Always `false`.
@@ -223,7 +223,7 @@ public final class InMemoryTokenStore: TokenStore {
 
     /// Reads a record.
     public func load(_ key: String) -> VersionedTokenRecord? {
-        records.withLock { $0.byKey[key] }
+        records.withLock { $0.byKey[ByteComparedString(key)] }
     }
 
     /// Writes a record if the stored version is the expected one.
@@ -232,7 +232,8 @@ public final class InMemoryTokenStore: TokenStore {
         expectedVersion: TokenRecordVersion?,
         record: TokenRecord
     ) -> TokenRecordVersion? {
-        records.withLock { records in
+        let key = ByteComparedString(key)
+        return records.withLock { records in
             guard records.byKey[key]?.version == expectedVersion else { return nil }
             records.lastVersion += 1
             let version = TokenRecordVersion(String(records.lastVersion))
@@ -243,7 +244,8 @@ public final class InMemoryTokenStore: TokenStore {
 
     /// Removes a record if the stored version is the expected one.
     public func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool {
-        records.withLock { records in
+        let key = ByteComparedString(key)
+        return records.withLock { records in
             guard records.byKey[key]?.version == version else { return false }
             records.byKey[key] = nil
             return true

@@ -19,6 +19,14 @@ struct TokenStoreConformanceTests {
         .check()
     }
 
+    @Test("The in-memory store compares keys as bytes")
+    func equivalentKeys() {
+        let store = InMemoryTokenStore()
+        let version = store.compareAndSwap("\u{E9}", expectedVersion: nil, record: TokenStoreConformance.sample)
+        #expect(version != nil && store.load("\u{E9}")?.version == version)
+        #expect(store.load("e\u{301}") == nil)
+    }
+
     @Test("The file store conforms, unencrypted and encrypted", .shows("4.19"), arguments: [nil, Self.key])
     func files(key: Secret?) async throws {
         try await withTemporaryDirectory { directory in
