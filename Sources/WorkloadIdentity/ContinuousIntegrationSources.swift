@@ -60,16 +60,13 @@ public struct GitHubActionsSource: TokenSource {
 
     private func url(_ address: String) throws(WorkloadIdentityError) -> URL {
         guard let base = URL(string: address), HTTPOrigin(base)?.scheme == "https", base.user == nil,
-            base.fragment == nil
+            base.fragment == nil,
+            let url = audience.map({ PlatformAddress.url(address, [("audience", $0)]) }) ?? base
         else {
             throw WorkloadIdentityError(
                 .insecureEndpoint,
                 "\(Self.urlVariable) isn't an https URL, so the job's credential isn't sent; check what sets it"
             )
-        }
-        guard let audience else { return base }
-        guard let url = PlatformAddress.url(address, [("audience", audience)]) else {
-            throw WorkloadIdentityError(.insecureEndpoint, "\(Self.urlVariable) isn't a URL")
         }
         return url
     }

@@ -202,8 +202,8 @@ public struct WorkloadPlatform: Sendable {
         return FileManager.default.fileExists(atPath: folder) ? nil : "“\(folder)” doesn't exist"
     }
 
-    static func hardware(_ name: String, is isOwn: (String) -> Bool) -> Bool {
-        guard let data = FileManager.default.contents(atPath: "/sys/class/dmi/id/\(name)") else { return false }
+    static func hardware(_ name: String, in folder: String = "/sys/class/dmi/id", is isOwn: (String) -> Bool) -> Bool {
+        guard let data = FileManager.default.contents(atPath: "\(folder)/\(name)") else { return false }
         return isOwn(String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
 }

@@ -81,13 +81,14 @@ struct AuthorizationPeer {
     func post(
         body: String,
         to path: String = "/token",
+        method: HTTPMethod = .post,
         headers: HTTPHeaders = [:],
         contentType: String
     ) async throws -> Answer {
         var headers = headers
         headers["Content-Type"] = contentType
         let request = HTTPRequest(
-            method: .post,
+            method: method,
             url: server.server.url(for: path),
             headers: headers,
             body: .data(Data(body.utf8))

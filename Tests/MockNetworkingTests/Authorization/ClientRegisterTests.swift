@@ -164,6 +164,50 @@ struct ClientRegisterTests {
         #expect(answer.error == "invalid_client")
     }
 
+    @Test(
+        "Rejects metadata that can't be registered",
+        arguments: [
+            ("[]", "invalid_client_metadata", "the body isn't a JSON object"),
+            (#"{"redirect_uris":["/callback"]}"#, "invalid_redirect_uri", "a redirect URI isn't absolute"),
+            (
+                #"{"token_endpoint_auth_method":"tls_client_auth"}"#, "invalid_client_metadata",
+                "the method isn't supported"
+            ),
+            (
+                #"{"token_endpoint_auth_method":"private_key_jwt"}"#, "invalid_client_metadata",
+                "jwks doesn't contain a key"
+            ),
+        ]
+    )
+    func badMetadata(body: String, error: String, description: String) async throws {
+        let answer = try await peer.post(body: body, to: "/register", contentType: "application/json")
+        #expect((answer.status, answer.error, answer.description) == (400, error, description))
+    }
+
+    @Test("Rejects an update of another client or of the members that only the server sets")
+    func badUpdates() async throws {
+        let body = #"{"token_endpoint_auth_method":"none"}"#
+        let registered = try await peer.post(body: body, to: "/register", contentType: "application/json").body
+        let id = try #require(registered["client_id"]?.string)
+        let token = try #require(registered["registration_access_token"]?.string)
+        let bodies: [JSONObject] = [
+            ["client_id": "other"], [:], ["client_id": .string(id), "registration_access_token": .string(token)],
+            ["client_id": .string(id), "client_id_issued_at": 0],
+            ["client_id": .string(id), "token_endpoint_auth_method": "none"],
+        ]
+        for (index, body) in bodies.enumerated() {
+            let answer = try await peer.post(
+                body: body.serialized(),
+                to: "/register/\(id)",
+                method: .put,
+                headers: ["Authorization": "Bearer \(token)"],
+                contentType: "application/json"
+            )
+            let isLast = index == bodies.count - 1
+            #expect((answer.status, answer.error) == (isLast ? 200 : 400, isLast ? nil : "invalid_request"))
+        }
+    }
+
     @Test("Adds and replaces a client")
     func register() async throws {
         let form = [("grant_type", "client_credentials")]

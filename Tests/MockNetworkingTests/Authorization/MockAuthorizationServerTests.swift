@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import TestSupport
 import Testing
 import TokenGeneration
@@ -110,6 +111,20 @@ struct MockAuthorizationServerTests {
         }
     }
 
+    @Test("A token that is bound to a key and a certificate names both")
+    func bindings() throws {
+        let certificate = try MockCertificateAuthority().issueClientCertificate().certificateDER
+        let token = try peer.server.issueAccessToken(
+            clientID: "app",
+            subject: "ada",
+            keyThumbprint: "thumbprint",
+            certificateDER: certificate
+        )
+        let hash = Base64URL.encode(try Certificate(der: Array(certificate)).fingerprint(.sha256))
+        let confirmation = try UnverifiedToken(token).unverifiedClaims["cnf"]?.object
+        #expect(confirmation == ["jkt": "thumbprint", "x5t#S256": .string(hash)])
+    }
+
     @Test("An access token is active until it expires or is revoked")
     func activity() async throws {
         let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
@@ -195,6 +210,41 @@ struct MockAuthorizationServerTests {
         #expect(peer.server.issuedTokenCount == 1)
     }
 
+    @Test("A change of members leaves a response without JSON as it is")
+    func changedMembers() async throws {
+        peer.server.misbehave(at: .revocation, .members(["error": "invalid_request"]))
+        let answer = try await peer.post([("token", "unknown")], to: "/revoke", headers: peer.basic())
+        #expect((answer.status, answer.error) == (200, nil))
+    }
+
+    @Test("Fails to respond with encrypted claims for a client without a key")
+    func noEncryptionKey() async throws {
+        var client = MockAuthorizationServer.Client(id: "keyless", authentication: .none)
+        client.metadata.members["userinfo_encrypted_response_alg"] = "ECDH-ES+A256KW"
+        client.metadata.members["userinfo_encrypted_response_enc"] = "A256GCM"
+        peer.server.register(client)
+        let token = try peer.server.issueAccessToken(clientID: "keyless", subject: "ada")
+        let url = peer.server.server.url(for: "/userinfo")
+        #expect(try await peer.get(url, headers: ["Authorization": "Bearer \(token)"]).status == 500)
+        #expect(peer.server.server.handlerErrors.map { ($0 as? TokenError)?.code } == [.unknownKey])
+    }
+
+    // MARK: Other grants
+
+    @Test("Rejects an assertion of an issuer that isn't trusted, and a custom grant that fails")
+    func otherGrants() async throws {
+        struct Failure: Error {}
+        let stranger = try peer.assertion(peer.claims(["iss": "https://stranger.example"]))
+        let type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+        let untrusted = try await peer.tokens(("grant_type", type), ("assertion", stranger))
+        #expect((untrusted.status, untrusted.error) == (400, "invalid_grant"))
+        #expect(untrusted.description == "the assertion's issuer isn't trusted")
+        peer.server.onGrant("urn:example:grant") { _ in throw Failure() }
+        let failed = try await peer.tokens(("grant_type", "urn:example:grant"))
+        #expect((failed.status, failed.error) == (500, "server_error"))
+        #expect(peer.server.issuedTokenCount == 0)
+    }
+
     @Test("Exchanges an active token for one with the requested scope", .shows("RFC 8693 §2"))
     func tokenExchange() async throws {
         let subject = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read")).accessToken
@@ -212,6 +262,15 @@ struct MockAuthorizationServerTests {
         let otherType = ("subject_token_type", "urn:ietf:params:oauth:token-type:jwt")
         #expect(try await peer.post(exchange + [otherType]).error == "invalid_request")
         #expect(try await peer.post(exchange).error == "invalid_request")
+        let actorType = ("actor_token_type", "urn:ietf:params:oauth:token-type:access_token")
+        let actorless = try await peer.post(exchange + [type, actorType])
+        #expect((actorless.status, actorless.error) == (400, "invalid_request"))
+        #expect(actorless.description == "actor_token_type requires an actor_token")
+        let refreshType = "urn:ietf:params:oauth:token-type:refresh_token"
+        let refresh = try await peer.post(exchange + [type, ("requested_token_type", refreshType)])
+        #expect((refresh.body["issued_token_type"]?.string, refresh.body["token_type"]) == (refreshType, "N_A"))
+        let refreshed = try await peer.tokens(("grant_type", "refresh_token"), ("refresh_token", refresh.accessToken))
+        #expect((refreshed.status, refreshed.body["scope"]) == (200, "reports"))
         peer.server.revokeAccessTokens()
         #expect(try await peer.post(exchange + [type]).error == "invalid_request")
     }

@@ -118,6 +118,10 @@ struct MockCertificateAuthorityTests {
         #expect(throws: refused) {
             try authority.issueClientCertificate(notAfter: Date(timeIntervalSince1970: .infinity))
         }
+        let error = #expect(throws: refused) {
+            try authority.issueClientCertificate(notAfter: Date(timeIntervalSince1970: 1e17))
+        }
+        #expect(error?.message.contains("must be within the years 0 to 9999") == true)
         #expect(try authority.issueClientCertificate(name: "Bücher, CN=x").subject == #"CN=Bücher\, CN=x"#)
     }
 
@@ -224,6 +228,36 @@ struct MockCertificateAuthorityTests {
                 }
             }
         }
+    }
+
+    @Test(
+        "Starting a server fails with a certificate or an issuer that is signed with SHA-1",
+        arguments: [(0, "The server can't use its"), (1, "The server can't use a certificate of its chain")]
+    )
+    func weakSignature(index: Int, text: String) throws {
+        let identity = try MockCertificateAuthority().makeIntermediate().issueServerCertificate()
+        var chain = try Certificate.list(pem: identity.chainPEM)
+        let x509 = unsafe certificate(Data(chain[index].der))
+        let key = unsafe privateKey(identity.privateKeyPEM)
+        defer {
+            unsafe X509_free(x509)
+            unsafe EVP_PKEY_free(key)
+        }
+        #expect(unsafe X509_sign(x509, key, EVP_sha1()) > 0)
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_X509(x509, &start)
+        defer { unsafe CRYPTO_free(start, nil, 0) }
+        chain[index] = try Certificate(der: unsafe Array(UnsafeBufferPointer(start: start, count: Int(count))))
+        let pem = chain.map { $0.pem() }.joined()
+        let weak = try MockCertificate(chainPEM: pem, privateKeyPEM: identity.privateKeyPEM)
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = LoopbackServer.TLS(certificate: weak)
+        let error = #expect(throws: MockError(.cannotStart, "")) {
+            try LoopbackServer.start(configuration: configuration)
+        }
+        let cause = error?.cause as? CryptoError
+        #expect(cause?.code == .invalidArgument)
+        #expect(cause?.message.contains(text) == true)
     }
 
     @Test("Starting a server fails with a certificate that it can't use")

@@ -32,6 +32,7 @@ import Testing
             let result = try await session.data(for: request)
             #expect(MockURLProtocol.requests.count == 1)
             #expect(MockURLProtocol.requests.first?.url == url)
+            #expect(MockURLProtocol.canonicalRequest(for: request) == request)
             #expect(MockURLProtocol.requests.first?.httpBodyData() == Data("hello".utf8))
             return result
         }
@@ -48,6 +49,7 @@ import Testing
         try await MockURLProtocol.withHandler { _ in
             throw URLError(.unknown)
         } perform: {
+            #expect(MockURLProtocol.requestHandler != nil)
             MockURLProtocol.requestHandler = nil
             for text in ["one", "two"] {
                 MockURLProtocol.handler = { (Data(text.utf8), HTTPURLResponse(statusCode: 200)) }

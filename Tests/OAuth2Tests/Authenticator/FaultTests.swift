@@ -67,6 +67,16 @@ struct FaultTests {
         }
     }
 
+    @Test("Keeps the nonces of the hundred servers that answered last")
+    func manyServers() throws {
+        let hints = DPoPServerState(timeSource: ManualTime().timeSource, journal: TokenJournal())
+        let urls = try (0...100).map { try #require(URL(string: "https://as\($0).example/token")) }
+        // The first server answers again before the last one.
+        for url in urls[..<100] + [urls[0], urls[100]] { hints.note(["DPoP-Nonce": "n"], from: url, age: nil) }
+        let nonces = try urls.map { hints.nonce(for: try #require(HTTPOrigin($0))) }
+        #expect(nonces.enumerated().filter { $0.element == nil }.map(\.offset) == [1])
+    }
+
     @Test(
         "Bound tokens, nonces of both servers and changed nonces each cost one more request",
         .shows("O13", "RFC 9449 §8, §9 (nonces)", "FAPI 2.0 §5.3.3.1 (8)")

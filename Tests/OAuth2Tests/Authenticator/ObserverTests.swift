@@ -163,6 +163,8 @@ struct ObserverTests {
             ]
         )
         #expect(events.keySetEvents.map(\.severity) == [.info, .debug, .warning])
+        let count = ["oauth2.keys.count": "1"]
+        #expect(events.keySetEvents.map(\.details) == [count, count, [:]])
     }
 
     // MARK: Logs of requests without a token, without secrets

@@ -60,6 +60,15 @@ struct AuthorizationRequestTests {
         #expect(throws: Never.self) { try request.url(at: Self.server) }
     }
 
+    @Test("Has no URL at an endpoint with a fragment, which RFC 6749 forbids")
+    func fragment() throws {
+        var server = Self.server
+        server.authorizationEndpoint = URL(string: "https://as.example/authorize#top")
+        let error = #expect(throws: OAuth2Error.self) { try request(scope: "openid").url(at: server) }
+        #expect(error?.code == .malformedRequest)
+        #expect(error?.message == "the URL of the authorization endpoint can't have parameters")
+    }
+
     @Test("The URL has all parameters, encoded, without the verifier")
     func url() throws {
         let verifier = try CodeVerifier()

@@ -84,6 +84,7 @@ struct LogoutRequestTests {
                 ("https://shop.example/other?state=right", request, .protocolViolation),
                 ("https://evil.example/signed-out?state=right", request, .protocolViolation),
                 ("\(Self.redirectURI)?state=right", try LogoutRequest(clientID: "shop"), .protocolViolation),
+                ("\(Self.redirectURI)?state=right&a=%FF", request, .protocolViolation),
             ] + mismatches.map { (Self.redirectURI + $0, request, .stateMismatch) }
         for (text, request, code) in rows {
             let url = try #require(URL(string: text))

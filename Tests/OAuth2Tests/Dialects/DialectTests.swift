@@ -95,6 +95,9 @@ struct DialectTests {
             let verifier = patientVerifier(.auth0(issuer: server.metadata.issuer), audience: api)
             let found = try await verified(token, by: verifier)
             #expect((found.clientID, found.subject) == ("reports", "reports@clients"))
+            // A user's token with openid is also for the UserInfo endpoint.
+            let user = try server.issueAccessToken(clientID: "reports", subject: "ada", scope: "openid", audience: api)
+            #expect(try await verified(user, by: verifier).audience == [api, server.metadata.issuer + "userinfo"])
             let opaque = try await issued(server, ClientCredentialsGrant())
             #expect(!opaque.contains("."))
             await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verified(opaque, by: verifier) }

@@ -149,6 +149,23 @@ struct StoreFailureTests {
     }
 
     @Test(
+        "Keeps the refresh token if that of an invalid response is truncated, ambiguous or not a text",
+        arguments: [
+            #"{"access_token":"a","refresh_token":"refresh-1"#, #"{"access_token":"a","refresh_token" "refresh-1"}"#,
+            #"{"access_token":"a","refresh_token":refresh-1}"#,
+            #"{"refresh_token":"refresh-1","expires_in":NaN,"refresh_token":"refresh-3"}"#,
+        ]
+    )
+    func unusableRefreshToken(body: String) async throws {
+        let fixture = OAuth2Fixture(steps: [.text(body), .tokens("a2", refresh: "refresh-2")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
+        #expect(await failureCode { try await authenticator.text() } == .protocolViolation)
+        fixture.time.advance(by: .seconds(60))
+        #expect(try await authenticator.text() == "a2")
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
+    }
+
+    @Test(
         "Retries at once after one failed write, and recognizes one that took effect but reported an error",
         arguments: [ProbedTokenStore.Fault.write, .writeThenFail]
     )

@@ -200,6 +200,50 @@ struct ProtectedResourceAuthenticatorTests {
         }
     }
 
+    @Test("Reports the events of its tokens to the observers of all its clients")
+    func observers() async throws {
+        try await withResource { fixture in
+            let authenticator = fixture.authenticator()
+            let journals = [EventJournal(), EventJournal()]
+            for journal in journals {
+                let client = NetworkClient(interceptors: [authenticator], options: .init(observers: [journal]))
+                _ = try await fixture.get("/mcp", client)
+            }
+            fixture.rejectNextToken()
+            _ = try await fixture.get("/mcp", NetworkClient(interceptors: [authenticator]))
+            #expect(journals.map { $0.tokenEvents.contains(.signedIn) } == [true, false])
+            for journal in journals { #expect(journal.tokenEvents.contains(.rotated)) }
+        }
+    }
+
+    @Test("Continues with the known metadata if a demand leads to none")
+    func demandWithoutMetadata() async throws {
+        try await withResource { fixture in
+            let client = NetworkClient(interceptors: [fixture.authenticator()])
+            _ = try await fixture.get("/mcp", client)
+            fixture.host.on(.get, "/.well-known/oauth-protected-resource/mcp", .status(404))
+            _ = try await fixture.get("/mcp/call", client)
+            #expect(fixture.scopes == ["tools.read", "tools.read tools.call"])
+        }
+    }
+
+    @Test("Rejects a resource without a host, and a client without a redirect URI")
+    func malformed() async throws {
+        try await withResource { fixture in
+            let mail = try #require(URL(string: "mailto:ada@example.com"))
+            for (url, text) in [(mail, "has no host"), (fixture.host.url(for: "/mcp"), "has no redirect URI")] {
+                let authenticator = ProtectedResourceAuthenticator(
+                    resource: url,
+                    client: ClientMetadata(),
+                    scope: .within("tools.read")
+                ) { url, _ in url }
+                let error = await failure { try await authenticator.signIn() }
+                #expect(error?.code == .malformedRequest)
+                #expect(error?.message.contains(text) == true)
+            }
+        }
+    }
+
     @Test("Requests to other origins, and those with their own token, are unchanged")
     func others() async throws {
         try await withResource { fixture in

@@ -69,6 +69,53 @@ struct ProtectedResourceSignInTests {
         }
     }
 
+    @Test("After the user refused another sign-in, the next request or the application asks", arguments: [false, true])
+    func refusedSignIn(isExplicit: Bool) async throws {
+        struct Refusal: Error {}
+        try await withResource { fixture in
+            let visits = Mutex(0)
+            let authenticator = fixture.authenticator(browser: { url, _ in
+                let count = visits.withLock { visits in
+                    visits += 1
+                    return visits
+                }
+                guard count != 2 else { throw Refusal() }
+                return try await fixture.mock.visit(url)
+            })
+            let client = NetworkClient(interceptors: [authenticator])
+            _ = try await fixture.get("/mcp", client)
+            fixture.mock.revokeRefreshTokens()
+            fixture.rejectNextToken()
+            let error = await #expect(throws: NetworkError.self) { try await fixture.get("/mcp", client) }
+            #expect(error?.code == .requestNotMade)
+            #expect(error?.cause is Refusal)
+            if isExplicit {
+                try await authenticator.signIn()
+                #expect(visits.withLock { $0 } == 3)
+            }
+            _ = try await fixture.get("/mcp", client)
+            #expect(visits.withLock { $0 } == 3)
+        }
+    }
+
+    @Test("A client with a secret authenticates as it's registered", arguments: [nil, "basic", "post"])
+    func secrets(method: String?) async throws {
+        try await withResource { fixture in
+            let known = MockAuthorizationServer.Client(
+                id: "known",
+                authentication: method == "post" ? .clientSecretPost("s3cret") : .clientSecretBasic("s3cret"),
+                redirectURIs: ["http://127.0.0.1:4711/callback"]
+            )
+            fixture.mock.register(known)
+            var metadata = ClientMetadata()
+            metadata.tokenEndpointAuthenticationMethod = method.map { "client_secret_\($0)" }
+            let client = RegisteredClient(clientID: "known", clientSecret: Secret("s3cret"), metadata: metadata)
+            let authenticator = fixture.authenticator { $0.registration = { _ in client } }
+            _ = try await fixture.get("/mcp", NetworkClient(interceptors: [authenticator]))
+            #expect((fixture.requests(for: "/register"), fixture.requests(for: "/token")) == (0, 1))
+        }
+    }
+
     @Test("A resource that changes its server leads to a new client and sign-in", .shows("G14"))
     func changedServer() async throws {
         let other = try MockAuthorizationServer.start()

@@ -26,6 +26,22 @@ struct ProofRowTests {
         #expect(try await call.request().proof()["jti"] != claims["jti"])
     }
 
+    @Test("Signs proofs with the key of a generator, and sends nothing with a key that can't sign them")
+    func keys() async throws {
+        let key = try SigningKey.generate(.es256)
+        let bound = MockTransport.Step.json(#"{"access_token":"b","token_type":"DPoP","expires_in":60}"#)
+        let fixture = OAuth2Fixture(steps: [bound])
+        let dpop = DPoPKey.generator(try DPoPProofGenerator(key: key))
+        #expect(try await fixture.authenticator(dpop: dpop).text() == "b")
+        let proof = try #require(fixture.endpoint.requests.first?.headers["DPoP"])
+        let jwk = try UnverifiedToken(proof).unverifiedHeader["jwk"]?.object
+        #expect(jwk?["x"] == (try key.privateJWK().members["x"]))
+        let symmetric = OAuth2Fixture(steps: [bound])
+        let code = await failureCode { try await symmetric.authenticator(dpop: .generated(.hs256)).text() }
+        #expect(code == .assertionFailed)
+        #expect(symmetric.endpoint.requests.isEmpty)
+    }
+
     @Test(
         "Accepts the demand for a nonce in a challenge or the body, with 401 or 400, among other challenges",
         .shows("O13", "RFC 9449 §8, §9 (nonces)"),

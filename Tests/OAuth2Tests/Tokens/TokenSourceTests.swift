@@ -72,6 +72,8 @@ struct TokenSourceTests {
         let source: any TokenSource = StaticTokenSource(token("s"))
         #expect(try await text(source) == "s")
         #expect(!source.canReplaceTokens)
+        let personal = try StaticTokenSource(Secret("p")).token(for: TokenRequirements())
+        #expect((personal.value, personal.type, personal.expiry) == (Secret("p"), "Bearer", nil))
         let requirements = TokenRequirements.replacing(token("s"))
         #expect(await failureCode { try await source.token(for: requirements) } == .reauthenticationRequired)
     }

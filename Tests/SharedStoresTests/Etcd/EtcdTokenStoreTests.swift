@@ -205,7 +205,7 @@ struct EtcdTokenStoreTests {
         #expect(etcd.requests.map(\.url.path) == ["/v3/auth/authenticate", "/v3/auth/authenticate", "/v3/kv/txn"])
     }
 
-    @Test("Rejects endpoints that aren't confidential or aren't URLs of servers")
+    @Test("Rejects endpoints that aren't confidential or aren't URLs of servers, and half of a login")
     func endpoints() async {
         #expect(
             await code { _ = try EtcdDouble().store(endpoints: ["http://etcd.example:2379"]) } == .insecureTransport
@@ -215,6 +215,13 @@ struct EtcdTokenStoreTests {
         }
         #expect(await code { _ = try EtcdDouble().store(endpoints: []) } == .storeFailed)
         #expect(await code { _ = try RecordKeys(sealing: Secret("short")) } == .storeFailed)
+        for (user, password) in [("svc", nil), (nil, Secret("s3cret"))] as [(String?, Secret?)] {
+            let error = #expect(throws: OAuth2Error.self) {
+                try EtcdDouble().store(user: user, password: password)
+            }
+            #expect(error?.code == .storeFailed)
+            #expect(error?.message == "an etcd login needs both a user and a password")
+        }
     }
 
     @Test("A record of a newer format is left alone, even by a sign-in")
@@ -225,6 +232,25 @@ struct EtcdTokenStoreTests {
         etcd.change { $0 = Array(#"{"format":"swift-authenticated-client/token","version":3}"#.utf8) }
         #expect(await store.loadCode() == .storeTooNew)
         #expect(await store.writeCode() == .storeTooNew)
+    }
+
+    @Test("A watch that ends with its timeout doesn't poll, and one in a cancelled task throws")
+    func endedWatch() async throws {
+        let etcd = EtcdDouble()
+        let store = try etcd.store()
+        let version = try await store.write()
+        etcd.service.fail { request in
+            guard request.url.path == "/v3/watch" else { return nil }
+            throw NetworkError(.timedOut, "no change")
+        }
+        let before = etcd.requests.count
+        try await store.waitForChange(of: "k", after: version, timeout: .seconds(30), timeSource: .system)
+        #expect(etcd.requests.dropFirst(before).map(\.url.path) == ["/v3/watch"])
+        let cancelled = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            try await store.waitForChange(of: "k", after: version, timeout: .seconds(30), timeSource: .system)
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
     }
 
     @Test("A watch ends with a change, and polls if etcd cancels it or the stream ends")

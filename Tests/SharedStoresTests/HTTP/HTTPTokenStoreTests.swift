@@ -92,6 +92,10 @@ struct HTTPTokenStoreTests {
         _ = try await store.compareAndSwap("other", expectedVersion: nil, record: .sample)
         server.service.fail { _ in HTTPTransportResponse(status: 204) }
         #expect(await store.writeCode() == .storeFailed)
+        server.service.fail { $0.method == .put ? HTTPTransportResponse(status: 204) : nil }
+        let error = await #expect(throws: OAuth2Error.self) { try await store.write() }
+        #expect(error?.code == .storeUnavailable)
+        #expect(error?.message.hasPrefix("the store accepted a record but doesn't have it") == true)
     }
 }
 

@@ -99,6 +99,8 @@ struct KubernetesNamespaceTests {
             #expect(other.name == "other")
             #expect(await code { _ = try Self.namespace(folder, host: "fd00::1") } == nil)
             #expect(await code { _ = try Self.namespace(folder, "Other") } == .storeFailed)
+            // Inside a pod and outside of one.
+            #expect(await code { _ = try KubernetesNamespace("Other") } == .storeFailed)
             for host in [nil, "", "u@h", "h/x?", "h#"] {
                 #expect(await code { _ = try Self.namespace(folder, host: host) } == .storeFailed, "\(host ?? "")")
             }

@@ -110,6 +110,14 @@ struct EtcdReplayCacheTests {
         }
     }
 
+    @Test("Accepts nothing in a cluster that doesn't keep the time up to which identifiers were removed", .shows("L18"))
+    func noHorizon() async throws {
+        let etcd = EtcdDouble()
+        let cache = EtcdReplayCache(try etcd.cluster())
+        etcd.service.fail { _ in .json(#"{"header":{"revision":"1"},"responses":[{"response_range":{}}]}"#) }
+        #expect(try await !remember("proof", cache))
+    }
+
     @Test("Throws a CancellationError in a cancelled task, also with a fallback")
     func cancelled() async throws {
         let cache = EtcdReplayCache(try EtcdDouble().cluster(), fallback: InMemoryReplayCache())

@@ -180,6 +180,17 @@ struct KeyRingFailureTests {
         #expect(try fixture.stored().keys.count == 3)
     }
 
+    @Test("Rejects two new keys with one ID")
+    func equalIDs() throws {
+        let key = try SigningKey.generate(.es256).identified(by: "k1")
+        let rules = try KeyRingRules(RingFixture.options)
+        let error = #expect(throws: OAuth2Error.self) {
+            try rules.maintained([], at: fixture.time.date, share: 0) { key }
+        }
+        #expect(error?.code == .storeFailed)
+        #expect(error?.message == "the ring has too many keys, or two with one ID")
+    }
+
     @Test("A caller without a key waits for the refresh that has read the set and may add one")
     func refreshAddsKey() throws {
         var lifecycle = KeyRingLifecycle(rules: try KeyRingRules(RingFixture.options))

@@ -445,6 +445,30 @@ struct AWSCredentialSourceTests {
         )
     }
 
+    @Test("Assumes the role of a profile for the token in a file, also one in the home folder")
+    func webIdentityProfile() async throws {
+        try folder.write("one")
+        func source(_ path: String, _ transport: MockTransport) throws -> AWSCredentialSource {
+            let environment = try profiles(
+                "[default]\nrole_arn = arn:aws:iam::1:role/r\nweb_identity_token_file = \(path)",
+                ["AWS_REGION": "eu-central-1", "HOME": folder.url.path],
+                transport
+            )
+            return .profile(environment: environment)
+        }
+        for path in [folder.path, "~/token"] {
+            let transport = time.transport(STSAnswer.role("WEB", action: "AssumeRoleWithWebIdentity"))
+            #expect(try await source(path, transport).credentials().accessKeyID == "WEB")
+            let request = try #require(transport.requests.first)
+            #expect(request.headers["Authorization"] == nil)
+            #expect(String(decoding: request.body, as: UTF8.self).hasSuffix("&WebIdentityToken=one"))
+        }
+        let unused = time.transport()
+        let absent = try source("~/absent", unused)
+        await expectFailure(of: absent, .notConfigured, naming: "“web_identity_token_file” of the profile “default”")
+        #expect(unused.requests.isEmpty)
+    }
+
     // MARK: The choice
 
     @Test("Chooses one source by variables and files, and sends no request", .shows("O63", "W18"))

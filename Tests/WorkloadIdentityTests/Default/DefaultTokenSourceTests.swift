@@ -56,6 +56,18 @@ struct DefaultTokenSourceTests {
         }
     }
 
+    @Test("Compares the text of the hardware's file, without the end of its line")
+    func hardware() throws {
+        let folder = try TokenFolder()
+        try folder.write("Google Compute Engine\n")
+        let name = { (expected: String) in
+            WorkloadPlatform.hardware("token", in: folder.url.path) { $0 == expected }
+        }
+        #expect(name("Google Compute Engine"))
+        #expect(!name("Google"))
+        #expect(!WorkloadPlatform.hardware("absent", in: folder.url.path) { _ in true })
+    }
+
     @Test("Never continues with another identity when the chosen platform fails", .shows("O40", "W18"))
     func noFallback() async throws {
         let folder = try TokenFolder()

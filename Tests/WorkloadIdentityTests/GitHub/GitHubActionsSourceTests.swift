@@ -171,6 +171,7 @@ struct GitHubActionsSourceTests {
             (Self.issued(SampleToken(["aud": "https://github.com/o"])), .wrongAudience),
             (Self.issued(SampleToken(["exp": 1])), .expiredToken),
             (.failure(NetworkError(.tls, "untrusted")), .insecureEndpoint),
+            (.failure(NetworkError(.invalidResponse, "not HTTP")), .invalidResponse),
         ]
         for (step, code) in cases {
             let transport = time.transport(step)

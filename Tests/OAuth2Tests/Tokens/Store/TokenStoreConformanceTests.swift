@@ -90,6 +90,9 @@ struct TokenStoreConformanceTests {
         case ignoresCase = "different keys are separate"
         case excludesNobody = "one at a time"
         case wrongError = "storeBusy"
+        case refusesFirst = "compared byte by byte"
+        case refusesReplacement = "a write replaces the version"
+        case refusesRemoval = "a removal removes the version"
     }
 
     /// An application's store, in the form of the article about custom stores.
@@ -155,12 +158,14 @@ struct TokenStoreConformanceTests {
         ) -> TokenRecordVersion? {
             var record = record
             var version = expectedVersion
+            if fault == (version == nil ? .refusesFirst : .refusesReplacement) { return nil }
             if fault == .losesRefreshToken { record.refreshToken = nil }
             if fault == .ignoresVersion || fault == .reusesVersions { version = store.load(name(key))?.version }
             return store.compareAndSwap(name(key), expectedVersion: version, record: record)
         }
 
         func remove(_ key: String, ifVersion version: TokenRecordVersion) -> Bool {
+            if fault == .refusesRemoval { return false }
             let ignores = fault == .ignoresVersion || fault == .reusesVersions
             return store.remove(
                 name(key),
