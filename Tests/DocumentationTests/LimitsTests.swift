@@ -146,8 +146,7 @@ struct LimitsTests {
         "the addresses of a name": ["Networking/Transport/Curl/CurlConfiguration.swift | dnsCacheLifetime = "],
         "the buffer of a streamed body": ["Networking/Transport/Curl/CurlConfiguration.swift | streamBufferSize = "],
         "a name in JSON of a server that a `JSONDecoder` decodes, unless it's plain ASCII": [
-            // The quotation marks are two bytes.
-            Constant("Networking/Resource/ModelDecoding.swift | index - start > ") { $0 - 2 }
+            "Networking/Resource/ModelDecoding.swift | !isPlain, length > "
         ],
         "a line or event of an event stream, a streamed JSON value": [
             "Networking/Streams/EventStream.swift | maximumEventSize: Int = "

@@ -132,6 +132,18 @@ extension String {
         utf8.split(separator: UInt8(ascii: character), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }.joined(separator: other)
     }
+
+    /// The text as one word of a POSIX shell (IEEE 1003.1, 2.2.2).
+    ///
+    /// A tilde is quoted, because one at the start stands for a folder.
+    package var shellQuoted: String {
+        let isPlain =
+            !isEmpty
+            && utf8.allSatisfy { byte in
+                PercentEncoding.isUnreserved(byte) && byte != UInt8(ascii: "~") || "/:@,+=".utf8.contains(byte)
+            }
+        return isPlain ? self : "'" + replacingASCII("'", with: "'\\''") + "'"
+    }
 }
 
 extension Span<UInt8> {

@@ -224,11 +224,3 @@ extension HTTPRequest {
         return source + words.map(\.shellQuoted).joined(separator: " ") + comment
     }
 }
-
-extension String {
-    /// The text as one word of a POSIX shell (IEEE 1003.1, 2.2.2).
-    fileprivate var shellQuoted: String {
-        let isPlain = !isEmpty && utf8.allSatisfy { PercentEncoding.isUnreserved($0) || "/:@,+=".utf8.contains($0) }
-        return isPlain ? self : "'" + replacingASCII("'", with: "'\\''") + "'"
-    }
-}

@@ -74,8 +74,8 @@ extension JSONDecoder {
     /// Decodes JSON unless the time to hash its names could be quadratic.
     func decodeChecked<Value: Decodable>(_ type: Value.Type, from json: Data) throws -> Value {
         guard !json.hasExpensiveName else {
-            let context = DecodingError.Context(codingPath: [], debugDescription: "A name in the JSON is too long.")
-            throw DecodingError.dataCorrupted(context)
+            let reason = "A name in the JSON has more than 256 bytes and isn't plain ASCII."
+            throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: reason))
         }
         return try decode(type, from: json)
     }
@@ -105,7 +105,8 @@ extension Data {
                 index += isEscape ? 2 : 1
             }
             index += 1
-            guard !isPlain, index - start > 258 else { continue }
+            let length = index - start - 2
+            guard !isPlain, length > 256 else { continue }
             var next = index
             while next < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[next]) { next += 1 }
             if next < bytes.count, bytes[next] == UInt8(ascii: ":") { return true }

@@ -84,7 +84,7 @@ package final class GrantTokenSource: TokenSource, StoreWaiting {
         if let dpop = client.key.dpop { parts.append(dpop.identifier) }
         key =
             parts
-            .map { $0.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n") }
+            .map { $0.replacingASCII("\\", with: "\\\\").replacingASCII("\n", with: "\\n") }
             .joined(separator: "\n")
     }
 

@@ -212,13 +212,6 @@ struct FileStatus: Equatable {
 enum ShellWord {
     /// Quotes a path for the shell, so that `chmod` doesn't take it for an option, either.
     static func quoted(_ path: String) -> String {
-        let path = path.hasPrefix("-") ? "./" + path : path
-        let isPlain = path.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x80...0xFF: true
-            default: "_@%+=:,./-".utf8.contains(byte)
-            }
-        }
-        return isPlain ? path : "'" + path.replacingASCII("'", with: "'\\''") + "'"
+        (path.hasPrefix("-") ? "./" + path : path).shellQuoted
     }
 }

@@ -210,7 +210,7 @@ struct MockAuthorizationServerTests {
         #expect(peer.server.issuedTokenCount == 1)
     }
 
-    @Test("A change of members leaves a response without JSON as it is")
+    @Test("A change of members has no effect on a response without JSON")
     func changedMembers() async throws {
         peer.server.misbehave(at: .revocation, .members(["error": "invalid_request"]))
         let answer = try await peer.post([("token", "unknown")], to: "/revoke", headers: peer.basic())

@@ -210,9 +210,11 @@ struct CurlCommandTests {
         )
     }
 
-    @Test("A shell parses quotation marks with combining marks unchanged")
-    func combiningMarks() throws {
-        let text = "'\u{301}; exit 1 #"
+    @Test(
+        "A shell parses quotation marks with combining marks, and tildes, unchanged",
+        arguments: ["'\u{301}; exit 1 #", "~root"]
+    )
+    func otherWords(text: String) throws {
         let url = try #require(URL(string: "http://a.example/"))
         let request = HTTPRequest(method: .post, url: url, headers: ["X-A": text], body: .data(Data(text.utf8)))
         let expected = [

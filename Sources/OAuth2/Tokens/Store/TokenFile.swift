@@ -148,7 +148,7 @@ package struct TokenFile: Sendable {
         guard unsafe lstat(path, &link) == 0, unsafe stat(path, &folder) == 0, folder.st_mode & S_IFMT == S_IFDIR else {
             throw OAuth2Error(.storeFailed, "“\(path)” in the token store's path isn't a usable folder")
         }
-        let quoted = "'" + path.replacingASCII("'", with: "'\\''") + "'"
+        let quoted = path.shellQuoted
         for owner in [link.st_uid, folder.st_uid] where owner != 0 && owner != geteuid() {
             throw OAuth2Error(
                 .storeFailed,

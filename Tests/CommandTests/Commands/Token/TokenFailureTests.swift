@@ -110,7 +110,7 @@ struct TokenFailureTests {
         #expect(
             result.errors == """
                 jwt token: \(folder): “\(folder)” is writable by other users, who could replace the token store; run chmod \
-                go-w '\(folder)'
+                go-w \(folder)
 
                 """
         )
