@@ -116,6 +116,13 @@ struct FileTokenSourceTests {
         #expect(time.sleeps.isEmpty)
     }
 
+    @Test("A file that can be opened but not read is an error")
+    func failingRead() async {
+        // The kernel has no page at its start.
+        let source = FileTokenSource(path: "/proc/self/mem", type: .accessToken)
+        await expectFailure(of: source, .unreadableFile, naming: "“/proc/self/mem” can't be read (error 5)")
+    }
+
     @Test(
         "Refuses a file that the group or others may write to",
         .shows("W2"),

@@ -92,7 +92,7 @@ struct DirectoryCheckTests {
             let store = parent + "/tokens"
             check(store, says: [])
             #expect(unsafe chown(parent, 4_711, 0) == 0)
-            check(store, says: ["“\(parent)”", "4711", "chown 0 '\(parent)'"])
+            check(store, says: ["“\(parent)”", "4711", "chown 0 \(parent)"])
             #expect(unsafe chown(parent, 0, 0) == 0)
             #expect(unsafe lchown(store, 4_711, 0) == 0)
             check(store, says: ["“\(store)”"])

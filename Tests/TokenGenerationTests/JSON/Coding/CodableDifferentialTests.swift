@@ -18,6 +18,32 @@ struct CodableDifferentialTests {
         return decoder
     }
 
+    @Test("Decodes an array element by element, and names the position after its end")
+    func elements() throws {
+        struct Elements: Decodable, Equatable {
+            var flag: Bool, name: String, double: Double, float: Float, isNull: [Bool], large: Int128, derived: Int
+            var path: [Int?], error: String?
+
+            init(from decoder: any Decoder) throws {
+                var list = try decoder.unkeyedContainer()
+                (flag, name) = (try list.decode(Bool.self), try list.decode(String.self))
+                (double, float) = (try list.decode(Double.self), try list.decode(Float.self))
+                isNull = [try list.decodeNil(), try list.decodeNil()]
+                large = try list.decode(Int128.self)
+                derived = try Int(from: try list.superDecoder())
+                (path, error) = ([], nil)
+                do { _ = try list.decodeNil() } catch DecodingError.valueNotFound(_, let context) {
+                    (path, error) = (context.codingPath.map(\.intValue), context.debugDescription)
+                }
+            }
+        }
+        let object = try JSONObject(parsing: #"{"list":[true,"a",1.5,2.5,null,9223372036854775808,7]}"#)
+        let list = try #require(try object.decode(as: [String: Elements].self)["list"])
+        #expect(list.flag && list.name == "a" && list.double == 1.5 && list.float == 2.5)
+        #expect(list.isNull == [true, false] && list.large == 9_223_372_036_854_775_808 && list.derived == 7)
+        #expect(list.path == [nil, 7] && list.error == "The array has ended.")
+    }
+
     @Test("Both encode and decode random claims to the same values, including every digit", arguments: 0..<60)
     func randomClaims(seed: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
