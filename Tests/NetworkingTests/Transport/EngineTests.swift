@@ -134,7 +134,7 @@ struct EngineTests {
             let transport = try CurlTransport(configuration: configuration(perHost: 2))
             let tasks = (0..<8).map { _ in Task { try await transport.get(peer.url).status } }
             #expect(try await eventually { transport.poolState[peer.url]?.queuedRequests == 6 })
-            async let end: Void = transport.close(within: .seconds(60))
+            async let end: Void = transport.close(within: .seconds(900))
             for _ in 0..<8 { gate.open() }
             for task in tasks { #expect(try await task.value == 200) }
             await end

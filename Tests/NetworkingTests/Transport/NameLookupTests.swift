@@ -64,7 +64,9 @@ struct NameLookupTests {
                 for request in requests { await #expect(throws: CancellationError.self) { try await request.value } }
                 #expect(resolver.callerCount == 0)
                 #expect(resolver.runningCount == 32)
-                let late = await failure { _ = try await transport.get(urls[40], .milliseconds(200)) }
+                let late = await failure(expecting: .init(limit: .deadline, phase: .name)) { limit in
+                    _ = try await transport.get(urls[40], .init(deadline: .now + limit))
+                }
                 #expect(late?.timeout == .init(limit: .deadline, phase: .name))
                 stub.open()
                 try await waitUntil { resolver.runningCount == 0 }
@@ -102,16 +104,19 @@ struct NameLookupTests {
         var configuration = CurlTransport.Configuration(stub.makeResolver())
         let url = try #require(URL(string: "http://hanging.test/"))
         try await withCurl(configuration) { transport in
-            let error = await expectFailure(.timedOut) { _ = try await transport.get(url, .milliseconds(2_000)) }
+            let error = await failure(expecting: .init(limit: .deadline, phase: .name)) { limit in
+                _ = try await transport.get(url, .init(deadline: .now + limit))
+            }
             #expect(error?.timeout == .init(limit: .deadline, phase: .name))
             #expect(error?.timeout?.phase.rawValue == "name")
             #expect(error?.message.contains("name servers") == true)
         }
-        configuration.connectTimeout = .milliseconds(100)
-        try await withCurl(configuration) { transport in
-            let error = await expectFailure(.cannotConnect) { _ = try await transport.get(url) }
-            #expect(error?.timeout == .init(limit: .connect, phase: .name))
+        let error = await failure(expecting: .init(limit: .connect, phase: .name)) { limit in
+            configuration.connectTimeout = limit
+            try await withCurl(configuration) { _ = try await $0.get(url) }
         }
+        #expect(error?.code == .cannotConnect)
+        #expect(error?.timeout == .init(limit: .connect, phase: .name))
     }
 
     @Test("Distinguishes an unknown name from a failed connection")

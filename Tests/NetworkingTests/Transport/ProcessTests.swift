@@ -287,13 +287,13 @@ struct ProcessState: CustomStringConvertible {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Returns the state once it resembles an earlier one, or after ten seconds.
+    /// Returns the state once it resembles an earlier one, or after two minutes.
     ///
     /// A peer's threads end shortly after their connections.
     static func settled(like before: Self) async throws -> Self {
         // The first sleep of a process creates descriptors for its timers; later ones don't.
         try await Task.sleep(for: .milliseconds(1))
-        let patience = ContinuousClock.now + .seconds(10)
+        let patience = ContinuousClock.now + .seconds(120)
         while .now < patience, !now.isLike(before) { try await Task.sleep(for: .milliseconds(20)) }
         return now
     }

@@ -5,10 +5,22 @@ import Networking
 import TestSupport
 import Testing
 
-/// The limit and the phase that a timeout error reports.
+/// Returns the error of a request that should meet a limit in a phase.
 ///
-/// Limits that end a test are mostly a second or more: while other tests run, an engine's thread
-/// may wait that long for the processor, and the request would end in an earlier phase.
+/// On a busy machine, the request may meet a short limit in an earlier phase, so this tries longer and
+/// longer ones.
+func failure(
+    expecting timeout: NetworkError.Timeout,
+    _ request: (_ limit: Duration) async throws -> Void
+) async -> NetworkError? {
+    var error: NetworkError?
+    for seconds in [0.3, 2, 15, 90] where error?.timeout != timeout {
+        error = await failure { try await request(.seconds(seconds)) }
+    }
+    return error
+}
+
+/// The limit and the phase that a timeout error reports.
 @Suite("Timeout phases", .limitedConcurrency, .tags(.concurrency))
 struct TimeoutPhaseTests {
     private typealias Timeout = NetworkError.Timeout
@@ -29,10 +41,12 @@ struct TimeoutPhaseTests {
     func deadline(_ kind: TransportUnderTest, _ silence: Silence) async throws {
         try await withPeer(silence.keep) { peer in
             try await kind.run { transport in
-                let error = await failure { _ = try await transport.get(peer.url, .milliseconds(1500)) }
+                let expected = Timeout(limit: .deadline, phase: silence == .inTheBody ? .receiving : .firstByte)
+                let error = await failure(expecting: expected) { limit in
+                    _ = try await transport.get(peer.url, .init(deadline: .now + limit))
+                }
                 #expect(error?.code == .timedOut)
-                let phase = silence == .inTheBody ? Timeout.Phase.receiving : .firstByte
-                #expect(error?.timeout == Timeout(limit: .deadline, phase: phase))
+                #expect(error?.timeout == expected)
                 #expect(error?.message.contains("raise the deadline of HTTPTransportLimits") == true)
             }
         }
@@ -47,16 +61,18 @@ struct TimeoutPhaseTests {
     func limits(_ kind: TransportUnderTest, _ silence: Silence) async throws {
         try await withPeer(silence.keep) { peer in
             try await kind.run { transport in
-                var limits = HTTPTransportLimits.generous()
-                limits.idleTimeout = .milliseconds(1500)
-                let idle = await failure { _ = try await transport.get(peer.url, limits) }
-                let phase = silence == .inTheBody ? Timeout.Phase.receiving : .firstByte
-                #expect(idle?.timeout == Timeout(limit: .idle, phase: phase))
+                let expected = Timeout(limit: .idle, phase: silence == .inTheBody ? .receiving : .firstByte)
+                let idle = await failure(expecting: expected) { limit in
+                    _ = try await transport.get(peer.url, .init(idleTimeout: limit))
+                }
+                #expect(idle?.timeout == expected)
                 #expect(idle?.message.contains("raise idleTimeout of RequestOptions") == true)
                 guard silence != .inTheBody else { return }
-                limits.firstByteTimeout = .milliseconds(300)
-                let late = await failure { _ = try await transport.get(peer.url, limits) }
-                #expect(late?.timeout == Timeout(limit: .firstByte, phase: .firstByte))
+                let first = Timeout(limit: .firstByte, phase: .firstByte)
+                let late = await failure(expecting: first) { limit in
+                    _ = try await transport.get(peer.url, .init(firstByteTimeout: limit, idleTimeout: limit * 4))
+                }
+                #expect(late?.timeout == first)
                 #expect(late?.message.contains("raise firstByteTimeout of RequestOptions") == true)
             }
         }
@@ -73,8 +89,11 @@ struct TimeoutPhaseTests {
             try await kind.run(connections: 1) { transport in
                 let busy = Task { try await transport.get(peer.url) }
                 try await hasArrived.wait()
-                let error = await failure { _ = try await transport.get(peer.url, .milliseconds(200)) }
-                #expect(error?.timeout == Timeout(limit: .deadline, phase: .queued))
+                let expected = Timeout(limit: .deadline, phase: .queued)
+                let error = await failure(expecting: expected) { limit in
+                    _ = try await transport.get(peer.url, .init(deadline: .now + limit))
+                }
+                #expect(error?.timeout == expected)
                 #expect(error?.message.contains("allow more connections") == true)
                 busy.cancel()
                 _ = try? await busy.value
@@ -86,16 +105,15 @@ struct TimeoutPhaseTests {
     func handshake() async throws {
         try await withPeer(TCPPeer.silence) { peer in
             let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
-            try await withCurl(.init(connectTimeout: .milliseconds(1500), proxy: .none)) { transport in
-                let connect = await expectFailure(.cannotConnect) { _ = try await transport.get(url) }
-                #expect(connect?.timeout == Timeout(limit: .connect, phase: .tlsHandshake))
-                #expect(connect?.message.contains("raise connectTimeout of CurlTransport.Configuration") == true)
-                #expect(connect?.message.contains("TLS") == true)
+            let expected = Timeout(limit: .connect, phase: .tlsHandshake)
+            let connect = await failure(expecting: expected) { limit in
+                try await withCurl(.init(connectTimeout: limit, proxy: .none)) { _ = try await $0.get(url) }
             }
-            try await withCurl { transport in
-                let deadline = await expectFailure(.timedOut) { _ = try await transport.get(url, .milliseconds(1500)) }
-                #expect(deadline?.timeout == Timeout(limit: .deadline, phase: .tlsHandshake))
-            }
+            #expect(connect?.code == .cannotConnect)
+            #expect(connect?.timeout == expected)
+            #expect(connect?.message.contains("raise connectTimeout of CurlTransport.Configuration") == true)
+            #expect(connect?.message.contains("TLS") == true)
+            _ = try await withCurl { try await expectDeadline(.tlsHandshake, url, $0) }
         }
     }
 
@@ -104,16 +122,31 @@ struct TimeoutPhaseTests {
         try await withPeer(TCPPeer.silence) { peer in
             let url = try #require(URL(string: "https://origin.invalid/"))
             let proxy = CurlTransport.ProxySelection.http(peer.url)
-            try await withCurl(.init(connectTimeout: .milliseconds(500), proxy: proxy)) { transport in
-                let connect = await expectFailure(.cannotConnect) { _ = try await transport.get(url) }
-                #expect(connect?.timeout == Timeout(limit: .connect, phase: .connecting))
+            let expected = Timeout(limit: .connect, phase: .connecting)
+            let connect = await failure(expecting: expected) { limit in
+                try await withCurl(.init(connectTimeout: limit, proxy: proxy)) { _ = try await $0.get(url) }
             }
+            #expect(connect?.code == .cannotConnect)
+            #expect(connect?.timeout == expected)
             try await withCurl(.init(proxy: proxy)) { transport in
-                let deadline = await expectFailure(.timedOut) { _ = try await transport.get(url, .milliseconds(500)) }
-                #expect(deadline?.timeout == Timeout(limit: .deadline, phase: .connecting))
+                let deadline = try await expectDeadline(.connecting, url, transport)
                 #expect(deadline?.message.contains("proxy") == true)
             }
         }
+    }
+
+    private func expectDeadline(
+        _ phase: Timeout.Phase,
+        _ url: URL,
+        _ transport: CurlTransport
+    ) async throws -> NetworkError? {
+        let expected = Timeout(limit: .deadline, phase: phase)
+        let error = await failure(expecting: expected) { limit in
+            _ = try await transport.get(url, .init(deadline: .now + limit))
+        }
+        #expect(error?.code == .timedOut)
+        #expect(error?.timeout == expected)
+        return error
     }
 
     @Test("Reports a request body that never ends")
@@ -124,13 +157,16 @@ struct TimeoutPhaseTests {
             hasBegun.open()
             try connection.waitForClose()
         } _: { transport, peer in
-            let endless = AsyncStream<Data>.makeStream()
-            endless.continuation.yield(Data("a part".utf8))
-            let request = HTTPRequest(method: .post, url: peer.url, body: .once(endless.stream))
-            let error = await failure { _ = try await transport.send(request, limits: .milliseconds(1500)) }
-            #expect(error?.timeout == Timeout(limit: .deadline, phase: .sending))
+            let expected = Timeout(limit: .deadline, phase: .sending)
+            let error = await failure(expecting: expected) { limit in
+                let endless = AsyncStream<Data>.makeStream()
+                defer { endless.continuation.finish() }
+                endless.continuation.yield(Data("a part".utf8))
+                let request = HTTPRequest(method: .post, url: peer.url, body: .once(endless.stream))
+                _ = try await transport.send(request, limits: .init(deadline: .now + limit))
+            }
+            #expect(error?.timeout == expected)
             try await hasBegun.wait()
-            endless.continuation.finish()
         }
     }
 

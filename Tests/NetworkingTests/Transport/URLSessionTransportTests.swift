@@ -164,7 +164,7 @@ struct URLSessionUploadTests {
     private func send(
         _ body: HTTPBody,
         maximum: Int = 1000,
-        deadline: Duration = .seconds(20)
+        deadline: Duration = .seconds(900)
     ) async throws -> (error: NetworkError?, echoed: String, requests: [String]) {
         try await withPeer(Self.echo) { peer in
             let transport = URLSessionTransport(maximumRequestBodySize: maximum)
