@@ -215,8 +215,8 @@ final class AuthorizationHandler: Sendable {
     /// second use means that it has leaked, so all its tokens are revoked.
     func redeem(
         _ form: RequestParameters,
-        clientID: String,
-        keyThumbprint: String?
+        _ client: MockAuthorizationServer.Client,
+        _ bond: TokenEndpointResponder.Bond
     ) throws(TokenEndpointError) -> (issued: Issued, refreshToken: String) {
         let code = try form.required("code")
         let redirectURI = try form.required("redirect_uri")
@@ -231,7 +231,7 @@ final class AuthorizationHandler: Sendable {
             // The first use is the only one, even if it fails.
             state.codes[code]?.family = 0
             guard now < issued.expiry else { throw .invalidGrant("the code has expired") }
-            guard issued.authorization.clientID == clientID else {
+            guard issued.authorization.clientID == client.id else {
                 throw .invalidGrant("the code belongs to another client")
             }
             guard issued.redirectURI == redirectURI else {
@@ -240,9 +240,10 @@ final class AuthorizationHandler: Sendable {
             guard Self.challenge(of: verifier) == issued.challenge else {
                 throw .invalidGrant("the code_verifier doesn't match the code_challenge")
             }
-            guard issued.keyThumbprint == nil || issued.keyThumbprint == keyThumbprint else {
+            guard issued.keyThumbprint == nil || issued.keyThumbprint == bond.keyThumbprint else {
                 throw .invalidGrant("the code is bound to a different key than the proof's")
             }
+            issued.authorization = issued.authorization.granted(to: client, bond)
             let (refreshToken, newFamily) = tokens.beginFamily(issued.authorization)
             issued.authorization.family = newFamily
             state.codes[code] = (issued, newFamily)

@@ -205,6 +205,14 @@ extension MockAuthorizationServer.Client {
     }
 }
 
+extension LoopbackRequest {
+    /// The thumbprint of the certificate that the client presented
+    /// ([RFC 8705 §3.1](https://www.rfc-editor.org/rfc/rfc8705#section-3.1)).
+    var certificateThumbprint: String? {
+        clientCertificate.flatMap { try? $0.fingerprint(.sha256) }.map { Base64URL.encode($0) }
+    }
+}
+
 extension String {
     func value(ofScheme scheme: String) -> String? {
         let parts = split(separator: " ", maxSplits: 1)

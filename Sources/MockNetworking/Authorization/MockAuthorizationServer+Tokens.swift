@@ -43,11 +43,7 @@ extension MockAuthorizationServer {
         authorization.certificateThumbprint = try certificateDER.map { certificate in
             Base64URL.encode(try [UInt8](certificate).withBytes { try HashFunction.sha256.hash($0) })
         }
-        var changes = claims
-        if let key = authorization.keyThumbprint, let certificate = authorization.certificateThumbprint {
-            changes["cnf"] = JSONValue.object(["jkt": .string(key), "x5t#S256": .string(certificate)])
-        }
-        return try tokens.issueAccessToken(authorization, changing: changes).token
+        return try tokens.issueAccessToken(authorization, changing: claims).token
     }
 
     /// Issues an ID token with ``Configuration/signingAlgorithm`` and the last of ``keys``; `nil`

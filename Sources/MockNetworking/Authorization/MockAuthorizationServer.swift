@@ -217,6 +217,10 @@ public final class MockAuthorizationServer: Sendable {
         }
         guard let authorization = tokens.authorization(for: token), isDPoP == (authorization.keyThumbprint != nil)
         else { return refusal("invalid_token", more: #", error_description="not active""#) }
+        // RFC 8705 §3
+        guard [nil, request.certificateThumbprint].contains(authorization.certificateThumbprint) else {
+            return refusal("invalid_token", more: #", error_description="bound to another certificate""#)
+        }
         if let thumbprint = authorization.keyThumbprint {
             let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
             do throws(ProofHandler.Refusal) {

@@ -18,7 +18,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
-        let (issued, refreshToken) = try codes.redeem(form, clientID: client.id, keyThumbprint: bond.keyThumbprint)
+        let (issued, refreshToken) = try codes.redeem(form, client, bond)
         let authorization = try narrowed(issued.authorization, by: form)
         return tokenResponse(
             to: authorization,
@@ -58,7 +58,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws(TokenEndpointError) -> LoopbackResponse {
-        var authorization = try devices.redeem(try form.required(name), clientID: client.id)
+        var authorization = try devices.redeem(try form.required(name), clientID: client.id).granted(to: client, bond)
         let (refreshToken, family) = tokens.beginFamily(authorization)
         authorization.family = family
         return tokenResponse(
@@ -117,6 +117,7 @@ extension TokenEndpointResponder {
             let type = form["requested_token_type"] ?? Self.accessTokenType
             return tokenResponse(to: authorization, bond, extra: ["issued_token_type": .string(type)])
         case Self.refreshTokenType:
+            authorization = authorization.granted(to: client, bond)
             return other(tokens.beginFamily(authorization).refreshToken, Self.refreshTokenType)
         case Self.idTokenType:
             let token = try? tokens.signing.token(tokens.idTokenClaims(authorization, nonce: nil))

@@ -61,9 +61,7 @@ struct TokenEndpointResponder: Sendable {
         do {
             bond = Bond(
                 keyThumbprint: try await keyThumbprint(of: request),
-                certificateThumbprint: request.clientCertificate.flatMap { certificate in
-                    (try? certificate.fingerprint(.sha256)).map { Base64URL.encode($0) }
-                }
+                certificateThumbprint: request.certificateThumbprint
             )
         } catch { return error.response }
         let requested = try? RequestParameters(form: request)["grant_type"].flatMap(GrantType.init(rawValue:))
@@ -96,7 +94,8 @@ struct TokenEndpointResponder: Sendable {
                 let (authorization, successor) = try tokens.useRefreshToken(
                     try form.required("refresh_token"),
                     clientID: client.id,
-                    scope: form["scope"]
+                    scope: form["scope"],
+                    bond
                 )
                 return tokenResponse(to: try narrowed(authorization, by: form), bond, refreshToken: successor)
             case .authorizationCode: return try codeResponse(form, client, bond)
@@ -168,8 +167,7 @@ struct TokenEndpointResponder: Sendable {
         extra: JSONObject = [:]
     ) -> LoopbackResponse {
         var authorization = authorization
-        authorization.keyThumbprint = bond.keyThumbprint
-        authorization.certificateThumbprint = bond.certificateThumbprint
+        authorization.bind(to: bond)
         guard let (accessToken, lifetime) = try? tokens.issueAccessToken(authorization) else {
             return TokenEndpointError("server_error", "signing the token failed", status: 500)
                 .response

@@ -24,9 +24,27 @@ struct Authorization: Sendable {
         return authorization
     }
 
+    /// Binds tokens to the client's key, or without a proof to its certificate.
+    mutating func bind(to bond: TokenEndpointResponder.Bond) {
+        keyThumbprint = bond.keyThumbprint
+        certificateThumbprint = keyThumbprint == nil ? bond.certificateThumbprint : nil
+    }
+
+    /// Binds the refresh tokens, too, unless the client authenticates ([RFC 9449
+    /// §5](https://www.rfc-editor.org/rfc/rfc9449#section-5), [RFC 8705
+    /// §4](https://www.rfc-editor.org/rfc/rfc8705#section-4)).
+    func granted(to client: MockAuthorizationServer.Client?, _ bond: TokenEndpointResponder.Bond) -> Self {
+        guard client?.isPublic == true else { return self }
+        var authorization = self
+        authorization.bind(to: bond)
+        return authorization
+    }
+
     var confirmation: JSONValue? {
-        if let keyThumbprint { return ["jkt": .string(keyThumbprint)] }
-        return certificateThumbprint.map { ["x5t#S256": .string($0)] }
+        var members: JSONObject = [:]
+        members["jkt"] = keyThumbprint.map(JSONValue.string)
+        members["x5t#S256"] = certificateThumbprint.map(JSONValue.string)
+        return members.isEmpty ? nil : .object(members)
     }
 }
 
@@ -189,7 +207,8 @@ final class TokenLedger: Sendable {
     func useRefreshToken(
         _ token: String,
         clientID: String,
-        scope: String? = nil
+        scope: String? = nil,
+        _ bond: TokenEndpointResponder.Bond
     ) throws(TokenEndpointError) -> (authorization: Authorization, successor: String?) {
         let now = configuration.time.now()
         let grace = configuration.refreshTokenGrace
@@ -197,21 +216,25 @@ final class TokenLedger: Sendable {
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
                 throw .invalidGrant("the refresh token is unknown")
             }
-            if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
-                return (refresh.authorization, used.successor)
+            var authorization = refresh.authorization
+            guard [nil, bond.keyThumbprint].contains(authorization.keyThumbprint),
+                [nil, bond.certificateThumbprint].contains(authorization.certificateThumbprint)
+            else { throw .invalidGrant("the refresh token is bound to another key or certificate") }
+            let repeated = refresh.used.flatMap { used in
+                now - used.at < grace && state.refreshTokens[used.successor]?.used == nil ? used.successor : nil
             }
-            guard refresh.used == nil || configuration.dialect.keepsReplacedRefreshTokens else {
+            guard refresh.used == nil || repeated != nil || configuration.dialect.keepsReplacedRefreshTokens else {
                 state.reuseCount += 1
-                Self.revokeFamily(refresh.authorization.family, in: &state)
+                Self.revokeFamily(authorization.family, in: &state)
                 throw .invalidGrant("the refresh token was already used; its token chain is revoked")
             }
-            var authorization = refresh.authorization
             if let scope {
                 guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
                     throw TokenEndpointError("invalid_scope", "the scope exceeds the granted scope")
                 }
                 authorization.scope = scope
             }
+            if let repeated { return (authorization, repeated) }
             guard configuration.rotatesRefreshTokens else { return (authorization, nil) }
             let successor = Self.addRefreshToken(refresh.authorization, to: &state)
             state.refreshTokens[token]?.used = (now, successor)

@@ -4,8 +4,10 @@ import OpenSSLCrypto
 
 /// The state that a TLS server's connections share: the owner of an `SSL_CTX`.
 ///
-/// It selects HTTP/1.1 with ALPN ([RFC 7301](https://www.rfc-editor.org/rfc/rfc7301)) if the client
-/// offers it, and otherwise continues without ALPN. Clients can't renegotiate.
+/// It selects HTTP/1.1 with ALPN, and ends the handshake if the client offers only other protocols
+/// ([RFC 7301 §3.2](https://www.rfc-editor.org/rfc/rfc7301#section-3.2)).
+///
+/// Clients can't renegotiate.
 // reason: the pointer is set once. After initialization it's only passed to SSL_new, and the
 // context's own lock guards what OpenSSL changes then (ticket keys, counters).
 @safe final class TLSServerContext: @unchecked Sendable {
@@ -118,7 +120,7 @@ import OpenSSLCrypto
             }
             offset = end
         }
-        return SSL_TLSEXT_ERR_NOACK
+        return SSL_TLSEXT_ERR_ALERT_FATAL
     }
 }
 

@@ -254,6 +254,35 @@ struct GrantHandlerTests {
         }
     }
 
+    @Test("Binds refresh tokens of a client without credentials to its key", .shows("RFC 9449 §5"))
+    func boundRefreshToken() async throws {
+        let (key, other) = (try SigningKey.generate(.es256), try SigningKey.generate(.es256))
+        func proof(_ key: SigningKey) throws -> HTTPHeaders {
+            let url = peer.server.server.url(for: "/token").absoluteString
+            let date = peer.time.date
+            return ["DPoP": try DPoPProofGenerator(key: key).proof(method: "POST", url: url, date: date)]
+        }
+        func refresh(_ token: String?, _ headers: HTTPHeaders) async throws -> AuthorizationPeer.Answer {
+            let form = [("grant_type", "refresh_token"), ("refresh_token", token ?? ""), ("client_id", "app")]
+            return try await peer.post(form, headers: headers)
+        }
+        let code = Self.query(try #require(try await visit().location))["code"]
+        var token = try await redeem(code, headers: proof(key)).refreshToken
+        for _ in 1...2 {
+            for headers in [[:], try proof(other)] as [HTTPHeaders] {
+                let refused = try await refresh(token, headers)
+                #expect((refused.status, refused.error) == (400, "invalid_grant"))
+                #expect(refused.description == "the refresh token is bound to another key or certificate")
+            }
+            let answer = try await refresh(token, proof(key))
+            #expect(answer.status == 200)
+            token = answer.refreshToken
+        }
+        // Without a proof, it isn't bound.
+        let second = Self.query(try #require(try await visit().location))["code"]
+        #expect(try await refresh(try await redeem(second).refreshToken, proof(key)).status == 200)
+    }
+
     @Test("Slows down a device that polls too often, and accepts a device code once")
     func device() async throws {
         let begun = try await peer.post([("client_id", "app"), ("scope", "read")], to: "/device_authorization")
@@ -297,14 +326,15 @@ struct GrantHandlerTests {
 
     private func redeem(
         _ code: String?,
-        _ changes: [String: String] = [:]
+        _ changes: [String: String] = [:],
+        headers: HTTPHeaders = [:]
     ) async throws -> AuthorizationPeer.Answer {
         var form = [
             "grant_type": "authorization_code", "code": code ?? "", "redirect_uri": Self.place,
             "code_verifier": Self.verifier, "client_id": "app",
         ]
         form.merge(changes) { $1 }
-        return try await peer.post(form.map { ($0.key, $0.value) })
+        return try await peer.post(form.map { ($0.key, $0.value) }, headers: headers)
     }
 
     private static func query(_ location: String) -> [String: String] {

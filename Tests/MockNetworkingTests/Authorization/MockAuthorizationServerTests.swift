@@ -160,6 +160,37 @@ struct MockAuthorizationServerTests {
         }
     }
 
+    @Test("A protected route accepts a token only with the certificate that it's bound to", .shows("RFC 8705 §2, §5"))
+    func protectingBound() async throws {
+        let authority = try MockCertificateAuthority()
+        var tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        tls.clientAuthentication = .requested(issuedBy: authority)
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = tls
+        let certificates = try (0..<2).map { _ in try authority.issueClientCertificate() }
+        let token = try peer.server.issueAccessToken(
+            clientID: "app",
+            subject: "ada",
+            certificateDER: certificates[0].certificateDER
+        )
+        try await withLoopbackServer(configuration: configuration) { server in
+            server.on(.get, "/", peer.server.protecting { _ in .text("ok") })
+            for (certificate, status) in [(certificates[0], 200), (certificates[1], 401), (nil, 401)] {
+                var tls = TLSConfiguration(trustRoots: try .pem(authority.certificatePEM))
+                tls.clientIdentity = try certificate.map {
+                    try ClientIdentity(certificateChain: $0.chainPEM, privateKey: $0.privateKeyPEM)
+                }
+                let transport = try CurlTransport(configuration: .init(proxy: .none, tls: tls))
+                let request = HTTPRequest(url: server.url(for: "/"), headers: ["Authorization": "Bearer \(token)"])
+                let response = try await transport.send(request, limits: .init(deadline: .now + .seconds(120)))
+                #expect(response.status == status)
+                let challenge = response.headers["WWW-Authenticate"].map(AuthenticationChallenge.parse)?.first
+                #expect(challenge?.parameters["error"] == (status == 401 ? "invalid_token" : nil))
+                await transport.close()
+            }
+        }
+    }
+
     // MARK: Other endpoints
 
     @Test("Revocation ignores unknown tokens and other clients' tokens, and requires a known client")
@@ -343,6 +374,19 @@ struct RefreshTokenRotationTests {
         #expect(narrow.body["scope"] == "read")
         let next = try await refresh(try #require(narrow.refreshToken))
         #expect(next.body["scope"] == "read write")
+    }
+
+    @Test("Narrows the scope for a replaced refresh token, too, as long as it's accepted")
+    func scopeInGrace() async throws {
+        try await AuthorizationPeer.with({ $0.refreshTokenGrace = .seconds(10) }) { peer in
+            let token = peer.server.issueRefreshToken(clientID: "secretive", subject: "ada", scope: "read write")
+                .expose { $0 }
+            let first = try await refresh(token, at: peer)
+            let again = try await refresh(token, at: peer, scope: "read")
+            #expect(again.refreshToken == first.refreshToken)
+            #expect(again.body["scope"] == "read")
+            #expect(try await refresh(token, at: peer, scope: "admin").error == "invalid_scope")
+        }
     }
 
     @Test("Revokes all refresh tokens and the access tokens derived from them")

@@ -126,11 +126,24 @@ import Testing
     @Test("Accepts a client without ALPN", .shows("RFC 6066 §3, RFC 7301"))
     func withoutALPN() async throws {
         try await withLoopbackServer(configuration: configuration()) { server in
-            _ = try await withTLS(server, Options(roots: [authority], offersALPN: false)) { try $0.handshake() }
+            _ = try await withTLS(server, Options(roots: [authority], protocols: nil)) { try $0.handshake() }
             try await server.waitForOpenConnections(atMost: 0)
             #expect(server.connections[0].isHandshakeFinished)
             #expect(server.connections[0].applicationProtocol == nil)
             #expect(server.connections[0].serverName == nil)
+        }
+    }
+
+    @Test("Rejects a client that offers only other protocols", .shows("RFC 6066 §3, RFC 7301"))
+    func otherProtocols() async throws {
+        try await withLoopbackServer(configuration: configuration()) { server in
+            let options = Options(roots: [authority], protocols: ["h2", "http/1.0"])
+            let error = await #expect(throws: RawTLSConnection.Failure.self) {
+                try await withTLS(server, options) { try $0.handshake() }
+            }
+            #expect(error?.description.contains("no application protocol") == true)
+            try await server.waitForOpenConnections(atMost: 0)
+            #expect(!server.connections[0].isHandshakeFinished)
         }
     }
 

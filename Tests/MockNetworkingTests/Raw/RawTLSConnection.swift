@@ -18,7 +18,8 @@ import MockNetworking
         var minimumVersion = TLS1_1_VERSION
         var maximumVersion = TLS1_3_VERSION
         var session: RawTLSSession?
-        var offersALPN = true
+        /// The protocols that ALPN offers, or `nil` for none.
+        var protocols: [String]? = ["h2", "http/1.1"]
     }
 
     struct Failure: Error, CustomStringConvertible {
@@ -58,8 +59,8 @@ import MockNetworking
             var name = Array(options.host.utf8CString)
             unsafe SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name), &name)
         }
-        if options.offersALPN {
-            let protocols = Array("\u{2}h2\u{8}http/1.1".utf8)
+        if let names = options.protocols {
+            let protocols = names.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
             unsafe SSL_set_alpn_protos(tls, protocols, UInt32(protocols.count))
         }
         if let identity = options.identity { show(identity, options.repetitions) }

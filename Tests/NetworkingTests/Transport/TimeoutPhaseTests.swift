@@ -7,8 +7,8 @@ import Testing
 
 /// Returns the error of a request that should meet a limit in a phase.
 ///
-/// On a busy machine, the request may meet a short limit in an earlier phase, so this tries longer and
-/// longer ones.
+/// On a busy machine, the request may meet a short limit in an earlier phase, so this tries longer
+/// and longer ones.
 func failure(
     expecting timeout: NetworkError.Timeout,
     _ request: (_ limit: Duration) async throws -> Void
