@@ -126,9 +126,4 @@ static inline const X509_ALGOR *COpenSSL_pkcs7_encryption(const PKCS7 *content) 
     return content->d.encrypted->enc_data->algorithm;
 }
 
-// ERR_GET_REASON is a function-like macro.
-static inline int COpenSSL_is_pkcs12_mac_failure(unsigned long code) {
-    return ERR_GET_LIB(code) == ERR_LIB_PKCS12 && ERR_GET_REASON(code) == PKCS12_R_MAC_VERIFY_FAILURE;
-}
-
 #endif

@@ -48,7 +48,6 @@ public struct TokenExchangeGrant: RepeatableGrant {
         }
     }
 
-    package var subjectTokenType: String { subjectType.uri }
     /// The grant's type, the parties, and the requested access.
     public var identifier: String {
         var parts = ["token_exchange", name]

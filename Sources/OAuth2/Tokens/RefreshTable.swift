@@ -145,10 +145,6 @@ enum RefreshTable {
         return isOnlyHere && !facts.isOnHosts ? .send : .fail  // 10
     }
 
-    static func maySend(after elapsed: Duration, _ deadlines: RefreshDeadlines) -> Bool {
-        elapsed < deadlines.sendWithin  // 11
-    }
-
     // MARK: Answers
 
     enum Answer: Hashable, Sendable {

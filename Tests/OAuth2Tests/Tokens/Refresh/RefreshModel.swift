@@ -285,8 +285,7 @@ struct RefreshModel: Hashable {
 
     private func hold(_ host: Int, _ attempt: Int, _ mine: Record, isLate: Bool, _ next: inout [Self]) {
         // The host checks the clock, not the record: another host may have written meanwhile.
-        let deadlines = RefreshDeadlines(OAuth2Timing())
-        guard RefreshTable.maySend(after: isLate ? deadlines.sendWithin : .zero, deadlines) else {
+        guard !isLate else {
             next.append(changed { $0.withdraw(host, mine, after: .late) })
             return
         }

@@ -114,8 +114,6 @@ struct RefreshTableTests {
             let deadlines = RefreshDeadlines(timing)
             #expect(deadlines.validFor == .seconds(expected))
             #expect(deadlines.sendWithin + deadlines.requestTimeout < deadlines.validFor)
-            #expect(RefreshTable.maySend(after: .zero, deadlines))
-            #expect(!RefreshTable.maySend(after: deadlines.sendWithin, deadlines))
         }
         let waits = [1: 20, 2: 20, 3: 40, 4: 80, 5: 160, 20: 600]
         for (tries, seconds) in waits {
