@@ -16,7 +16,7 @@ public import TokenGeneration
 /// Unless they are set, ``audience``, ``policy`` and ``scopeClaim`` are those of the verifier.
 public struct TrustedIssuer: Sendable {
     let issuer: String
-    /// The issuer's name for the API.
+    /// The issuer's name for the API, which replaces the audience of its ``policy``, too.
     public var audience: String?
     /// The policy that the issuer's JWTs must meet.
     ///
@@ -85,7 +85,7 @@ extension AccessTokenVerifier {
             verifier.policy = own
             verifier.policy.currentDate = policy.currentDate
         }
-        if let audience = issuer.audience, issuer.policy == nil { verifier.policy.audience = .contains(audience) }
+        if let audience = issuer.audience { verifier.policy.audience = .contains(audience) }
         verifier.policy.issuer = .exactly(issuer.issuer)
         verifier.scopeClaim = issuer.scopeClaim ?? scopeClaim
         verifier.jwtVerifier = issuer.jwtVerifier

@@ -122,7 +122,7 @@ struct TrustedIssuerTests {
         let verifier = try verifier(partners: { issuer in
             issuer.audience = "orders"
             issuer.scopeClaim = "scp"
-            var policy = ValidationPolicy(issuer: "https://ignored.example", audience: "orders")
+            var policy = ValidationPolicy(issuer: "https://ignored.example", audience: "ignored")
             policy.type = .absentOrJWT
             policy.requiredClaims = ["sub", "aud", "exp"]
             issuer.policy = policy
