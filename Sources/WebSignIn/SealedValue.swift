@@ -93,6 +93,8 @@ struct Attempt: Codable, Sendable {
     var returnPath: String
     var acr: [String] = []
     var maximumAge: Int?
+    /// The user who has to authenticate again.
+    var issuer: String?
     var subject: String?
     /// The key of the browser's session, if the response comes without its cookie.
     var sessionKey: String?

@@ -54,7 +54,7 @@ extension SignIn {
                     at: provider,
                     returnPath: path,
                     requirement: requirement,
-                    subject: session.subject
+                    user: session.record
                 )
             )
         } catch {

@@ -22,7 +22,7 @@ extension SignIn {
         at provider: SignInProvider,
         returnPath: ReturnPath,
         requirement: SignInRequirement = .signedIn,
-        subject: String? = nil,
+        user: SessionRecord? = nil,
         hints: [(name: String, value: String)] = []
     ) async throws(SignInError) -> SignInResponse {
         do {
@@ -53,7 +53,8 @@ extension SignIn {
                 acr: requirement.acr,
                 // Also the provider's own parameter, because the ID token must meet it.
                 maximumAge: parameters["max_age"].flatMap { Int($0) },
-                subject: subject,
+                issuer: user?.issuer,
+                subject: user?.subject,
                 sessionKey: provider.usesFormPost ? try await session(for: request)?.record.key : nil,
                 began: now().timeIntervalSince1970
             )
@@ -191,11 +192,13 @@ extension SignIn {
                 throw SignInError(.stepUpFailed, "the authentication isn't one of the requested classes (acr)")
             }
         }
-        if let expected = attempt.subject, !expected.isExactly(subject) {
-            throw SignInError(.stepUpFailed, "another user authenticated than the session's")
+        let issuer = provider.hasTenants ? idToken.registered.issuer ?? "" : provider.issuer
+        for (expected, found) in [(attempt.issuer, issuer), (attempt.subject, subject)] {
+            guard expected?.isExactly(found) ?? true else {
+                throw SignInError(.stepUpFailed, "another user authenticated than the session's")
+            }
         }
         let sessionID = idToken.claims["sid"]?.string
-        let issuer = provider.hasTenants ? idToken.registered.issuer ?? "" : provider.issuer
         let identity = (issuer: issuer, subject: subject, sessionID: sessionID)
         let endings = try await book.endings(of: identity)
         guard endings.allSatisfy({ attempt.began > Double($0.value) ?? .infinity }) else {

@@ -104,10 +104,20 @@ struct ProviderTests {
             algorithm: .rs256
         ).run { shop in
             let browser = Browser(shop)
-            for tenant in ["9188040d-6c67-4c5b-b112-36a304b66dad", "00000000-0000-0000-0000-000000000001"] {
+            let tenants = ["9188040d-6c67-4c5b-b112-36a304b66dad", "00000000-0000-0000-0000-000000000001"]
+            for tenant in tenants {
                 let issuer = "https://login.microsoftonline.com/\(tenant)/v2.0"
                 try await browser.signIn(claims: ["iss": .string(issuer), "tid": .string(tenant)])
                 #expect(await browser.session()?.issuer == issuer)
+            }
+            // The same subject of another tenant is another user.
+            let requirement = SignInRequirement(acr: ["phr"])
+            for (tenant, code) in [(tenants[0], .stepUpFailed), (tenants[1], nil)] as [(String, SignInError.Code?)] {
+                let place = try #require(await browser.open("/transfer", requiring: requirement).refusal?.location)
+                let callback = try await browser.callback(from: place)
+                let issuer = JSONValue.string("https://login.microsoftonline.com/\(tenant)/v2.0")
+                shop.provider.misbehave(.signedToken(.claims(["iss": issuer, "tid": .string(tenant), "acr": "phr"])))
+                #expect(await browser.send("GET", callback).error?.code == code)
             }
         }
     }
