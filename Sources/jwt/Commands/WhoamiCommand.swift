@@ -126,8 +126,7 @@ struct PlatformOffer {
         do {
             let token = try AsynchronousWork.result { try await source.token() }
             claims = token.value.expose { text in
-                guard let claims = try? UnverifiedToken(text).unverifiedClaims else { return nil }
-                return try? JSONDecoder().decode(RegisteredClaims.self, from: claims.serializedData())
+                try? UnverifiedToken(text).unverifiedClaims.decode(as: RegisteredClaims.self)
             }
             isUsable = true
         } catch {

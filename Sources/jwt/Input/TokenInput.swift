@@ -47,7 +47,9 @@ struct TokenInput: Equatable {
 
     /// Returns the token in the line that a command prints with `--json` or `--batch`, or the text.
     static func unwrapped(_ text: String) -> String {
-        guard let name = ["token", "jws", "jwe"].first(where: { text.utf8.starts(with: "{\"\($0)\":".utf8) }) else {
+        // jwt sign prints the public key of a key that it generated before the token.
+        let names = ["token": "token", "publicKey": "token", "jws": "jws", "jwe": "jwe"]
+        guard let name = names.first(where: { text.utf8.starts(with: "{\"\($0.key)\":".utf8) })?.value else {
             return text
         }
         // The caller has limited the size.

@@ -195,6 +195,8 @@ struct DecodeCommandTests {
                 #expect(try BuiltProgram.shell(script, in: folder) == .success(expected), "\(script)")
             }
         }
+        let generated = "jwt sign --sub a --expires-in 1h --json | jwt decode | grep sub"
+        #expect(try BuiltProgram.shell(generated, in: folder).output == "    \"sub\": \"a\"\n")
         let signatures = """
             { printf '{"payload":"e30","signatures":[{"header":{"kid":"1"},"protected":"eyJhbGciOiJFUzI1NiJ9",'
               printf '"signature":"AA"},{"protected":"eyJhbGciOiJSUzI1NiJ9","signature":"AA"}]}'; } | jwt decode --json

@@ -134,8 +134,9 @@ struct EncryptCommand {
     private func signedToken() throws(CommandFailure) -> [UInt8] {
         let bytes = TokenInput.trimmed(try file.read().bytes)
         return try KeyFile.describing(file.name) {
-            _ = try UnverifiedToken(String(decoding: bytes, as: UTF8.self), maximumSize: TokenInput.sizeLimit)
-            return bytes
+            let token = TokenInput.unwrapped(String(decoding: bytes, as: UTF8.self))
+            _ = try UnverifiedToken(token, maximumSize: TokenInput.sizeLimit)
+            return Array(token.utf8)
         }
     }
 }

@@ -79,6 +79,15 @@ struct NestedCommandTests {
         #expect(try folder.mode(of: "verified") == 0o600)
     }
 
+    @Test("Encrypts a token that was signed with --json")
+    func signedJSON() throws {
+        let script = """
+            jwt sign -k sign.pem --sub alice --claim exp=4102444800 --json | jwt encrypt -k public.pem --nested |
+            jwt decrypt -k key.pem --nested --verify-key verify.pem | grep sub
+            """
+        #expect(try shell(script) == .success("  \"sub\": \"alice\"\n"))
+    }
+
     @Test("Encrypts a token that is already signed, and rejects other text")
     func signedToken() throws {
         let script = "jwt encrypt -k public.pem --nested"
